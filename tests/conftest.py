@@ -162,7 +162,7 @@ def _curves(request):
     """Runs leave an empty picture, but in the modules of ``DRAWN``."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.node.nodeid.startswith(DRAWN):
-            patch.setattr("escalade.training.session.plot_run", _no_curve)
+            patch.setattr("escalade.training.run.plot_run", _no_curve)
         yield
 
 

@@ -17,7 +17,7 @@ from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.tensors import read
 from escalade.support import interrupts
 from escalade.support.interrupts import Interrupts
-from escalade.training.session import Checkpoint
+from escalade.training.saving import Checkpoint
 
 SHM = Path("/dev/shm")
 SMALL = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "50"]
@@ -107,7 +107,7 @@ def test_a_second_interrupt_ends_at_once(workers, tmp_path):
         process.signal(signal.SIGTERM)
         assert process.insist(signal.SIGINT) == 130
         left_clean(process, run, before)
-    latest = Checkpoints(run / "checkpoints").load_latest(Checkpoint.of).checkpoint
+    latest = Checkpoints(run / "checkpoints").load_latest(Checkpoint).checkpoint
     assert latest.progress.generation == 0
 
 

@@ -58,7 +58,7 @@ def test_the_run_is_returned_if_that_is_asked_for(tmp_path):
 
 
 def test_one_that_comes_after_the_last_generation_counts_too(tmp_path, monkeypatch):
-    from escalade.training import session
+    from escalade.training import run as session
 
     write = session.write_card
 

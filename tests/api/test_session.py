@@ -29,7 +29,7 @@ from escalade.policies.networks import to_vector
 from escalade.recorders import COLUMNS
 from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies.registry import STRATEGIES
-from escalade.training import session
+from escalade.training import run as session
 from escalade.training.loop import Loop
 from escalade.training.saved import SavedPolicy
 

@@ -29,7 +29,7 @@ from escalade.api import evaluate as evaluating
 from escalade.cli import main as cli
 from escalade.perturbation import registry as noise
 from escalade.storage.tensors import digest, read
-from escalade.training import session
+from escalade.training import run as session
 
 CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "120"))
 PARTS = 4  # of the cases: what is run as one test

@@ -12,8 +12,6 @@ from tests.told import Told
 from torch import nn
 
 import escalade
-from escalade.api.listeners import Listeners
-from escalade.api.train import _loop
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.policies.networks import to_vector
@@ -21,12 +19,11 @@ from escalade.recorders import read_notes, read_progress
 from escalade.storage.tensors import read
 from escalade.support.interrupts import Interrupts
 from escalade.training import saving
-from escalade.training.facts import session_facts
 from escalade.training.objective import Evaluation
-from escalade.training.parts import make_parts
 from escalade.training.policy_objective import PolicyObjective
+from escalade.training.policy_run import policy_spec
 from escalade.training.results import params_sha256, summarize
-from escalade.training.session import Session
+from escalade.training.run import Listeners, make_loop
 
 TINY = {"env": "tests.environments:Walk-v0", "population": 8, "hidden": (4,), "workers": 0, "seed": 2}
 TINY |= {"eval_every": 2, "eval_episodes": 3, "backend": "gymnasium"}
@@ -37,13 +34,9 @@ class Run:
 
     def __init__(self, config, folder):
         self.told, self.folder, self.config = Told(), folder, config
-        parts = make_parts(config)
-        self.engine = parts.start_engine(config)
-        self.interrupts = Interrupts()
-        listeners = Listeners()
-        facts = session_facts(config, parts, folder, None, [], True)
-        session = Session(facts, self.engine, self.interrupts, [self.told], 0)
-        self.loop = _loop(config, parts, session, listeners)
+        spec = policy_spec(config)
+        self.engine, self.interrupts = spec.engine(), Interrupts()
+        self.loop = make_loop(spec, self.engine, self.interrupts, folder, [self.told], Listeners())
         self.objective = self.loop.objective
 
     def __call__(self):

@@ -32,11 +32,11 @@ from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
 from escalade.support.numbers import real_number, seed_number, whole_number
 from escalade.support.registry import check_named
-from escalade.training.evolution import Evolution, Plan, run_plan
+from escalade.training.evolution import Evolution, module_spec, run_module
 from escalade.training.evolved_facts import facts_of
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
-from escalade.training.session import check_listeners
+from escalade.training.run import Listeners
 from escalade.training.strategy import build_strategy, check_fixed, kept_ranks
 from escalade.training.view import Callback
 
@@ -165,7 +165,7 @@ def evolve(
     target = _check_evaluations(eval_every, target_return, run_dir, resume)
     if step_timeout is not None and not real_number(step_timeout, "step_timeout") > 0:
         raise InputError(f"step_timeout {step_timeout} must be above 0")
-    check_listeners(recorders, callbacks)
+    listeners = Listeners(verbose, recorders, callbacks)
     rank = rank_of(perturbation)
     place = None if device is None else _place(device, workers)
     layout = Layout(module)
@@ -191,35 +191,32 @@ def evolve(
     layout = layout if place is None else _moved(module, place)
     if generations is None and seconds is None:
         generations = 100
-    limits = Limits(generations, None, seconds, target, target_patience)
     batch = (batch_size or made.population_size) if batched else 1
     reseed = engine != "threads" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
     more = {"population": made.population_size, "batch": batch if batched else None, "novelty": novelty}
     facts = facts_of(module, fitness, layout, strategy, asked | noise | more)
+    workplace = {"engine": engine, "workers": workers}
+    spec = module_spec(
+        setup,
+        made,
+        facts,
+        engine=partial(_start, setup, engine, workers, step_timeout),
+        limits=Limits(generations, None, seconds, target, target_patience),
+        eval_every=eval_every,
+        batch=batch,
+        machine=workplace if place is None else workplace | {"device": describe_device(place)},
+    )
     folder = None if run_dir is None else _folder(run_dir, resume, type(module).__name__)
     with one_thread(), ExitStack() as held:
         if folder is not None:
             held.enter_context(folder.locked())
             held.enter_context(folder.kept_if_trained())
-        plan = Plan(
-            limits=limits,
-            eval_every=eval_every,
-            engine=engine,
-            workers=workers,
-            batch=batch,
-            folder=folder,
-            resume=resume,
-            verbose=verbose,
-            catch=bool(catch),
-            novelty=novelty,
-            recorders=recorders,
-            callbacks=callbacks,
-            device=None if place is None else describe_device(place),
-            facts=facts,
-        )
-        start = partial(_start, setup, engine, workers, step_timeout)
-        return run_plan(module, setup, made, start, plan)
+        try:
+            return run_module(spec, module, facts, folder, resume, listeners)
+        finally:  # whatever ends the run, the module keeps what was learnt
+            if made.generation:
+                layout.writer(module)(made.center.detach())
 
 
 def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) -> M:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from torch import nn
 
-from escalade.api.listeners import Listeners, OnInterrupt
 from escalade.api.named import named
 from escalade.api.opening import announce, announce_resumed
 from escalade.api.run import Run
@@ -17,32 +15,23 @@ from escalade.api.warm import warm_up_for
 from escalade.config import presets
 from escalade.config.code import known_to
 from escalade.config.conversion import from_values
-from escalade.config.files import new_folder, read_config, write_config
+from escalade.config.files import new_folder, read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
-from escalade.envs import settle_backend
 from escalade.errors import InputError
-from escalade.perturbation.registry import rank_of
 from escalade.policies.policy import load
-from escalade.recorders import Recorder, check_recorders
+from escalade.recorders import Recorder
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
-from escalade.strategies import novelty
 from escalade.support.exact import one_thread
 from escalade.support.output import say
 from escalade.support.registry import Entry
-from escalade.training.facts import session_facts
-from escalade.training.limits import Limits
-from escalade.training.loop import Loop
-from escalade.training.parts import Parts, make_parts, make_search
-from escalade.training.policy_objective import PolicyObjective
-from escalade.training.saved import SavedPolicy, check_run
-from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, Session, open_session
-from escalade.training.sources import inherited, without_digest
-from escalade.training.start import begin
-from escalade.training.step_limits import limit_episodes
+from escalade.training.policy_run import policy_spec
+from escalade.training.run import Listeners, OnInterrupt, RunSpec, carry_out
+from escalade.training.saved import SavedPolicy
+from escalade.training.saving import Checkpoint
+from escalade.training.sources import inherited
 from escalade.training.view import Callback
 
 if TYPE_CHECKING:  # a stub alone
@@ -159,21 +148,12 @@ def train(
 def train_config(config: Config, listeners: Listeners | None = None, network: nn.Module | None = None) -> Run:
     """Train from a complete config, in a new run folder; see :func:`train`."""
     runs = path_of("runs").absolute()  # an environment may change the working directory
-    check_recorders(config.recorder, "recorder")
-    novelty.check_searchable(config.novelty)
     warm_up_for(config, network)
     with one_thread():
-        parts = make_parts(config, network)
-        if config.action_map not in ("auto", "clip") and not parts.policy.actions.bounded:
-            raise InputError(
-                f"`action_map` {config.action_map} does nothing where no action has two bounds: leave it out"
-            )
-        strategy = make_search(config, parts)  # refused before there is a folder
-        config = _settled(limit_episodes(config, parts, strategy), parts)
-        config = _warm_started(config, parts, network)
+        spec = policy_spec(config, network)
         folder = new_folder(config, runs)
         with folder.locked(), folder.kept_if_trained():
-            return _run(config, parts, folder, listeners or Listeners())
+            return _run(spec, folder, listeners or Listeners())
 
 
 def resume(
@@ -228,42 +208,30 @@ def resume_folder(
             config = read_config(folder).replace(**changes)
             warm_up_for(config, network)
             with one_thread():
-                parts = make_parts(config, network)
-                return _run(_warm_started(config, parts, network), parts, folder, listeners)
+                return _run(policy_spec(config, network), folder, listeners)
         with one_thread():
             found = folder.checkpoints.load_latest(
-                lambda content: _Ready.of(content, network, folder, changes)
+                lambda content: _resumed(content, network, folder, changes)
             )
-            ready, loaded = found.checkpoint, Loaded(found.checkpoint.checkpoint, found.problems)
-            config = ready.config.replace(run_dir=str(folder.path))
-            return _run(config, ready.parts, folder, listeners, loaded)
+            spec, checkpoint = found.checkpoint
+            return _run(spec, folder, listeners, Loaded(checkpoint, found.problems))
 
 
-@dataclass(frozen=True)
-class _Ready:
-    """The parts that a run goes on with, known to fit together."""
+def _resumed(
+    content: Stored, network: nn.Module | None, folder: RunFolder, changes: dict[str, Any]
+) -> tuple[RunSpec, Checkpoint]:
+    """The run that goes on from a checkpoint's content.
 
-    checkpoint: Checkpoint
-    config: Config
-    parts: Parts
-
-    @classmethod
-    def of(
-        cls, content: Stored, network: nn.Module | None, folder: RunFolder, changes: dict[str, Any]
-    ) -> _Ready:
-        """Check a checkpoint's content.
-
-        Raises:
-            Damaged: it cannot be used.
-            InputError: what was asked for is wrong.
-        """
-        saved = SavedPolicy.of(content, network, known_to(folder, changes))
-        config = saved.config.replace(**changes)
-        warm_up_for(config, network)
-        parts = make_parts(config, network)
-        checkpoint = check_run(content, saved, parts)
-        moved = config.target_return != saved.config.target_return
-        return cls(checkpoint.reopened(config.target_return) if moved else checkpoint, config, parts)
+    Raises:
+        Damaged: the checkpoint cannot be used.
+        InputError: what was asked for is wrong.
+    """
+    saved = SavedPolicy.of(content, network, known_to(folder, changes))
+    config = saved.config.replace(**changes, run_dir=str(folder.path))
+    warm_up_for(config, network)
+    spec, checkpoint = policy_spec(config, network, saved), Checkpoint(content)
+    moved = config.target_return != saved.config.target_return
+    return spec, checkpoint.reopened(config.target_return) if moved else checkpoint
 
 
 def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
@@ -274,78 +242,10 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _settled(config: Config, parts: Parts) -> Config:
-    """The config with what ``auto`` means here: a resumed run must keep it."""
-    parts.environment, actions = settle_backend(parts.environment), parts.policy.actions
-    found: dict[str, Any] = {"backend": parts.environment.backend, "head": actions.head}
-    if parts.normalizes_images:
-        found["normalize_observations"] = True
-    return config.replace(**found, **({"action_map": actions.bounding} if actions.mapped else {}))
-
-
-def _warm_started(config: Config, parts: Parts, network: nn.Module | None) -> Config:
-    """The config of a run that begins, whose ``parts`` have what it starts from."""
-    return config if config.start_from is None else begin(config, parts, network)
-
-
 def _run(
-    config: Config,
-    parts: Parts,
-    folder: RunFolder,
-    listeners: Listeners,
-    loaded: Loaded[Checkpoint] | None = None,
+    spec: RunSpec, folder: RunFolder, listeners: Listeners, loaded: Loaded[Checkpoint] | None = None
 ) -> Run:
-    check_recorders(config.recorder, "recorder")
-    novelty.check_searchable(config.novelty)
-    facts = session_facts(config, parts, folder, loaded, listeners.recorders, listeners.verbose)
-    with open_session(facts, parts.start_engine(config)) as session:
-        loop = _loop(config, parts, session, listeners)
-        if loaded is None:
-            _say_what_is_special(loop, config, parts)
-        session.begin(loop)
-        write_config(folder, config)  # after all checks; a resumed run may have changed options
-        if loaded is not None:
-            loop.saver.changed()  # its checkpoint holds the old options: a new one is written at once
-        summary = session.end(loop, loop.run())
-    if session.interrupts.requested and listeners.on_interrupt == "raise":
+    ended = carry_out(spec, folder, listeners, loaded)
+    if ended.interrupted and listeners.on_interrupt == "raise":
         raise KeyboardInterrupt(f"{folder.path} is saved")
-    return Run(folder, summary, load(folder.policy, parts.policy.network))
-
-
-def _loop(config: Config, parts: Parts, session: Session, listeners: Listeners) -> Loop:
-    folder = session.facts.folder
-    return Loop(
-        PolicyObjective(config, parts, session.engine, session.interrupts, folder),
-        make_search(config, parts),
-        Limits(config.generations, config.env_steps, config.seconds, config.target_return),
-        eval_every=config.eval_every,
-        interrupts=session.interrupts,
-        recorders=session.recorders,
-        callbacks=listeners.callbacks,
-        saver=Saver(folder, config.snapshot_every),
-        warn=not listeners.verbose,
-    )
-
-
-def _say_what_is_special(loop: Loop, config: Config, parts: Parts) -> None:
-    """Notes of a run that begins."""
-    if config.start_from is not None:
-        source, digest = without_digest(config.start_from)
-        loop.notes.say(f"begins with the policy of {source} (SHA-256 {digest})")
-    batching = parts.policy.batching
-    slow = batching.refusal or ("" if rank_of(config.perturbation) else ", ".join(batching.slow))
-    faster = "; a `Chain` (escalade.policies.modules) runs nn.GRUCell and nn.LSTMCell for all at once"
-    if slow:
-        loop.notes.say(
-            f"{'the' if batching.refusal else 'part of the'} policy is called once for each member, several "
-            f"times slower than one call for many: torch.func.vmap cannot batch it ({slow.splitlines()[0]})"
-            f"{faster if 'gru' in slow or 'lstm' in slow else ''}"
-        )
-    if config.reward_info is not None:
-        loop.notes.say(
-            f"members are judged by info {config.reward_info!r}; returns, evaluations and `target_return` "
-            "are of the environment's own reward"
-        )
-    if parts.environment.text_parts:
-        left_out = ", ".join(parts.environment.text_parts)
-        loop.notes.say(f"the policy does not read the text in an observation: {left_out}")
+    return Run(folder, ended.summary, load(folder.policy, spec.module))

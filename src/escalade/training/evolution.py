@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from escalade.config.conversion import toml_text
 from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessSetup
 from escalade.policies.population.layout import Layout, M, copy_module
-from escalade.recorders import Goals, History, Recorder, Row, read_rows
+from escalade.recorders import Goals, History, Row, read_rows
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import State, Stored, record
+from escalade.storage.tensors import State, Stored
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Novelty, columns, parse
 from escalade.support.numbers import plain, workers_in_words
 from escalade.support.shown import shown, table
 from escalade.training.fitness_objective import FitnessObjective
 from escalade.training.limits import Limits
-from escalade.training.loop import Loop
-from escalade.training.saving import Saver
-from escalade.training.session import Checkpoint, SessionFacts, Shared, open_session
+from escalade.training.run import Ended, Listeners, RunSpec, carry_out
+from escalade.training.saving import Checkpoint
 from escalade.training.strategy import refuse_ranks
-from escalade.training.view import Callback
 
 _UNSEEN = ("parameters", "order_of_parameters", "types", "frozen_and_buffers", "device")
 """Facts of a run that its pages do not show among the options."""
@@ -91,150 +88,124 @@ class Evolution(Generic[M]):
         return module
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The arguments of :func:`evolve` besides module, fitness and strategy."""
+def module_spec(
+    setup: FitnessSetup,
+    strategy: Strategy,
+    facts: State,
+    *,
+    engine: Callable[[], Engine],
+    limits: Limits,
+    eval_every: int,
+    batch: int,
+    machine: State,
+) -> RunSpec:
+    """The run of a module with a fitness.
 
-    limits: Limits
-    eval_every: int
-    engine: str
-    workers: int
-    batch: int
-    folder: RunFolder | None
-    resume: bool
-    verbose: bool
-    catch: bool
-    device: str | None
-    """The device that the run computes on, in words; None where it was asked for none."""
-    novelty: str | None
-    recorders: Sequence[str | Recorder]
-    callbacks: Sequence[Callback]
-    facts: State
-    """The options that must be the same when the run is resumed, as plain values."""
+    Args:
+        setup: the module and its fitness.
+        strategy: as it begins.
+        facts: the options that must be the same when the run is resumed, as plain values.
+        engine: starts the engine that calls the fitness function.
+        limits: when the run stops.
+        eval_every: generations between evaluations of the centre.
+        batch: members that a call is given.
+        machine: the machine that it runs on.
 
-    @property
-    def target(self) -> State:
-        """The arguments that decide whether the run is solved: a solved run goes on when they change."""
-        return {"target_return": self.limits.target_return, "target_patience": self.limits.target_patience}
+    Raises:
+        InputError: the strategy cannot search for novelty.
+    """
+    novelty: str | None = facts.get("novelty")
+    if novelty is not None:
+        refuse_ranks(strategy)
+    target = {"target_return": limits.target_return, "target_patience": limits.target_patience}
+    kind, name = type(setup.module).__name__, facts["strategy"]
+    size = f"population {strategy.population_size}, {strategy.dimension:,} parameters"
+    return RunSpec(
+        strategy=strategy,
+        module=setup.module,
+        objective=partial(
+            FitnessObjective,
+            setup,
+            direction=1.0 if strategy.direction == "maximize" else -1.0,
+            batch=batch,
+            facts={"run": "evolve", "config": facts, "target": target},
+            novelty=None if novelty is None else Novelty(parse(novelty)),
+        ),
+        engine=engine,
+        limits=limits,
+        eval_every=eval_every,
+        goals=Goals(
+            f"{kind}: {name}, {size}, {workers_in_words(machine['workers'])}",
+            limits.target_return,
+            limits.generations,
+            seconds=limits.seconds,
+            minimize=strategy.direction == "minimize",
+            print_evaluations=False,
+        ),
+        title=f"{kind}: {name}",
+        subject={"module": kind, "strategy": name, "seed": strategy.seed},
+        machine=machine,
+        info=columns(novelty),
+        options={name: value for name, value in facts.items() if name not in _UNSEEN},
+        config=toml_text({"run": "evolve", **facts}),
+    )
 
 
-def run_plan(
-    module: M, setup: FitnessSetup, strategy: Strategy, start: Callable[[], Engine], plan: Plan
+def run_module(
+    spec: RunSpec, module: M, facts: State, folder: RunFolder | None, resume: bool, listeners: Listeners
 ) -> Evolution[M]:
-    """Run the loop on the engine that ``start`` gives; whatever ends it, the module keeps what was learnt.
+    """Carry a run of ``module`` out, in ``folder`` from where it is if it may ``resume``.
 
     Raises:
         InputError: the folder's run is another one.
         EnvironmentFailure: fitness raised, or did not return a number.
     """
-    if plan.novelty is not None:
-        refuse_ranks(strategy)
-    history, folder, loaded = _History(), plan.folder, _checkpoint(plan, strategy)
-    if folder is not None:
-        _prepare(folder, loaded, plan, history)
-    kind, name = type(module).__name__, plan.facts["strategy"]
-    facts = SessionFacts(
-        folder=folder,
-        loaded=loaded,
-        recorders=[history, *plan.recorders],
-        verbose=plan.verbose,
-        goals=_goals(module, strategy, plan),
-        title=f"{kind}: {name}",
-        subject={"module": kind, "strategy": name, "seed": strategy.seed},
-        machine={"engine": plan.engine, "workers": plan.workers}
-        | ({} if plan.device is None else {"device": plan.device}),
-        info=columns(plan.novelty),
-        options={name: value for name, value in plan.facts.items() if name not in _UNSEEN},
-    )
-    engine = start()  # what is refused here leaves the module as it is
-    try:
-        with open_session(facts, engine) as session:
-            objective = FitnessObjective(
-                module,
-                setup.layout,
-                session.engine,
-                session.interrupts,
-                direction=1.0 if strategy.direction == "maximize" else -1.0,
-                batch=plan.batch,
-                folder=folder,
-                facts={"run": "evolve", "config": plan.facts, "target": plan.target},
-                catch=plan.catch,
-                novelty=None if plan.novelty is None else Novelty(parse(plan.novelty)),
-            )
-            loop = Loop(
-                objective,
-                strategy,
-                plan.limits,
-                eval_every=plan.eval_every,
-                interrupts=session.interrupts,
-                recorders=session.recorders,
-                callbacks=plan.callbacks,
-                saver=Saver(folder),
-                warn=not plan.verbose,
-            )
-            session.begin(loop)
-            summary = session.end(loop, loop.run())
-    finally:
-        setup.layout.writer(module)(strategy.center.detach())
-    return _result(module, loop, objective, summary, folder, history)
+    history, loaded = _History(), None
+    if folder is not None and resume and not folder.untouched():
+        loaded = folder.checkpoints.load_latest(lambda content: _checked(content, spec, facts, folder))
+        history.rows += _rows(folder, loaded)
+    elif folder is not None:
+        folder.write_config(spec.config)
+    ended = carry_out(spec, folder, replace(listeners, recorders=[history, *listeners.recorders]), loaded)
+    return _result(module, ended, folder, history)
 
 
-def _prepare(folder: RunFolder, loaded: Loaded[Checkpoint] | None, plan: Plan, history: _History) -> None:
-    """Make the folder that of a new run, or read the rows that a resumed run goes on from."""
-    if loaded is None:
-        folder.write_config(toml_text({"run": "evolve", **plan.facts}))
-    elif folder.progress.exists():
-        rows = loaded.checkpoint.progress.rows
-        history.rows += [row for row in read_rows(folder.progress) if row.generation <= rows]
+def _rows(folder: RunFolder, loaded: Loaded[Checkpoint]) -> list[Row]:
+    """The rows that a resumed run goes on from."""
+    if not folder.progress.exists():
+        return []
+    return [row for row in read_rows(folder.progress) if row.generation <= loaded.checkpoint.progress.rows]
 
 
-def _checkpoint(plan: Plan, strategy: Strategy) -> Loaded[Checkpoint] | None:
-    """The checkpoint that the folder's run goes on from; None for a run that begins.
+def _checked(content: Stored, spec: RunSpec, facts: State, folder: RunFolder) -> Checkpoint:
+    """The checkpoint that the run goes on from.
 
     Raises:
-        InputError: the folder's run is another one.
+        InputError: it is of another run.
     """
-    folder = plan.folder
-    if folder is None or not plan.resume or folder.untouched():
-        return None
-    path = folder.path
-    return folder.checkpoints.load_latest(lambda content: _checked(content, plan, strategy, path))
-
-
-def _checked(content: Stored, plan: Plan, strategy: Strategy, path: Path) -> Checkpoint:
-    if "run" not in content.state and "config" in content.state:
-        raise InputError(f"run_dir {path} holds a run of escalade.train: resume it with escalade.resume")
-    facts = record(_Facts, content.state)
-    for name in facts.config | plan.facts:
-        here, there = plan.facts.get(name), facts.config.get(name)
+    state = content.state
+    if state.get("run") != "evolve":
+        raise InputError(
+            f"run_dir {folder.path} holds a run of escalade.train: resume it with escalade.resume"
+        )
+    for name in state["config"] | facts:
+        here, there = facts.get(name), state["config"].get(name)
         if here != there:
             raise InputError(
-                f"run_dir {path} holds a run whose {name} is {there}, not {here}: resume with the "
+                f"run_dir {folder.path} holds a run whose {name} is {there}, not {here}: resume with the "
                 f"same (only {_MAY_CHANGE}), or name another folder"
             )
-    checkpoint = Checkpoint.of(content)
-    if facts.target == plan.target:
+    checkpoint, limits = Checkpoint(content), spec.limits
+    if state["target"] == {"target_return": limits.target_return, "target_patience": limits.target_patience}:
         return checkpoint
-    return checkpoint.reopened(plan.limits.target_return, 1.0 if strategy.direction == "maximize" else -1.0)
+    direction = 1.0 if spec.strategy.direction == "maximize" else -1.0
+    return checkpoint.reopened(limits.target_return, direction)
 
 
-@dataclass(frozen=True)
-class _Facts(Shared):
-    run: str
-    config: dict[str, Any]
-    target: dict[str, Any]
-    best_return: float | None
-
-
-def _result(
-    module: M,
-    loop: Loop,
-    objective: FitnessObjective,
-    summary: dict[str, Any],
-    folder: RunFolder | None,
-    history: _History,
-) -> Evolution[M]:
-    best, best_return = objective.best(loop.strategy)
+def _result(module: M, ended: Ended, folder: RunFolder | None, history: _History) -> Evolution[M]:
+    loop, summary = ended.loop, ended.summary
+    assert isinstance(loop.objective, FitnessObjective)
+    best, best_return = loop.objective.best(loop.strategy)
     evaluated = loop.progress.eval_return_mean
     return Evolution(
         module=module,
@@ -250,22 +221,6 @@ def _result(
         stop_reason=summary["stop_reason"],
         summary=summary,
         folder=folder,
-    )
-
-
-def _goals(module: nn.Module, strategy: Strategy, plan: Plan) -> Goals:
-    title = (
-        f"{type(module).__name__}: {plan.facts['strategy']}, population {strategy.population_size}, "
-        f"{strategy.dimension:,} parameters, {workers_in_words(plan.workers)}"
-    )
-    limits = plan.limits
-    return Goals(
-        title,
-        limits.target_return,
-        limits.generations,
-        seconds=limits.seconds,
-        minimize=strategy.direction == "minimize",
-        print_evaluations=False,
     )
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from escalade.engines import Engine
 from escalade.errors import EnvironmentFailure, InputError
-from escalade.fitness.work import FitnessJob
+from escalade.fitness.work import FitnessJob, FitnessSetup
 from escalade.perturbation import Population
 from escalade.perturbation.device import device_of
 from escalade.perturbation.factors import member_pieces
@@ -43,42 +43,40 @@ class FitnessObjective:
     """Asks a fitness function for members and centre, and keeps the best parameters of the run.
 
     Args:
-        module: the module that evolves; written to by nobody here.
-        layout: which of its parameters evolve.
+        setup: the module that evolves, written to by nobody here, and its fitness.
         engine: who calls the fitness function.
         interrupts: of the session; they take hold while the engine runs.
+        folder: where modules are written; None writes none.
         direction: 1 to maximise, -1 to minimise.
         batch: members a call is given.
-        folder: where modules are written; None writes none.
         facts: what a checkpoint records of the run, to compare when it is resumed.
-        catch: whether calls that raise count as the worst of their generation.
         novelty: the search for new behaviours; None for fitness alone.
     """
 
+    subject = "module"
+    unit = "calls of fitness"
+    counts_steps = False
+    tie_advice = ""
+
     def __init__(
         self,
-        module: nn.Module,
-        layout: Layout,
+        setup: FitnessSetup,
         engine: Engine,
         interrupts: Interrupts,
+        folder: RunFolder | None,
         *,
         direction: float,
         batch: int,
-        folder: RunFolder | None,
         facts: State,
-        catch: bool = False,
         novelty: Novelty | None = None,
     ) -> None:
         self.direction = direction
-        self.subject, self.unit, self.counts_steps = "module", "calls of fitness", False
-        self.tie_advice = ""
-        self.forgives = "catch" if catch else None
+        self.forgives = "catch" if setup.catch else None
         self._best: Vector | None = None
         self._room: Tensor | None = None
         self._best_return = math.nan
         self._last_return = math.nan  # of the last evaluation, which may come after the last generation
-        self._module = module
-        self._layout = layout
+        self._module, self._layout = setup.module, setup.layout
         self._engine = engine
         self._batch = batch
         self._interrupts = interrupts
@@ -287,9 +285,7 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
             f"{path} was saved of another module: parameter {name!r} has shape {there.get(name)} there and "
             f"{here.get(name)} here"
         )
-    order = state.get("order", list(here))
-    if not isinstance(order, list) or sorted(map(str, order)) != sorted(here):
-        raise InputError(f"{path} is damaged: the order of its parameters is {order}")
+    order: list[str] = state["order"]
     if order == list(here):
         return parameters
     ends = np.cumsum([math.prod(here[name]) for name in order])

@@ -33,18 +33,9 @@ from escalade.training.center_states import WORTH
 from escalade.training.environments import find_environment
 from escalade.training.parts import Parts, make_policy
 from escalade.training.policy_objective import FROZEN
+from escalade.training.progress import Progress
 from escalade.training.results import params_sha256, updates_of
-from escalade.training.session import Checkpoint, Shared
 from escalade.training.sources import of_file
-
-
-@dataclass(frozen=True)
-class _SavedFacts(Shared):
-    config: dict[str, Any]
-    own_network: bool
-    cap: int | None
-    layers: list[str] | None = None
-    """The classes of the user's module and of its parts; None of a network of Escalade's."""
 
 
 def _undamaged(found: Loaded[SavedPolicy]) -> SavedPolicy:
@@ -112,7 +103,7 @@ class SavedPolicy:
         names, ``ended``, where that is of this generation; else the one whose last known return is best.
 
         Raises:
-            Damaged: it is not a checkpoint of a trained policy.
+            Damaged: it is no checkpoint of a trained policy.
             InputError: the policy's network is the user's own, and ``network`` is None; or ``guard`` refuses.
         """
         if content.state.get("run") == "evolve":
@@ -120,23 +111,27 @@ class SavedPolicy:
                 "the run is one of escalade.evolve: load_evolved reads it, and evolve(..., run_dir=..., "
                 "resume=True) goes on with it"
             )
-        facts = record(_SavedFacts, content.state)
-        config = Config(**from_values(facts.config, "its config"))
+        state, own_network = content.state, bool(content.state.get("own_network"))
+        if "config" not in state:
+            raise Damaged("it is not a checkpoint of a trained policy")
+        config = Config(**from_values(state["config"], "its config"))
         guard(vars(config))
-        if facts.own_network and network is None:
+        if own_network and network is None:
             raise InputError(
                 "the run trained a module of your own: in Python, pass one like it as network=..."
             )
         if network is not None:
-            check_layers(network, facts.layers)
-        if network is not None and not facts.own_network and ":" not in config.policy:
+            check_layers(network, state["layers"])
+        if network is not None and not own_network and ":" not in config.policy:
             raise InputError(f"the run's policy is {config.policy}, which needs no `network`: leave it out")
-        number = _center(content.tensors, config, facts.progress.rows, center, ended or {})
-        tensors = of_center(content.tensors, number)
+        progress = record(Progress, state["progress"])
+        tensors = of_center(
+            content.tensors, _center(content.tensors, config, progress.rows, center, ended or {})
+        )
         normalizer = Normalizer.restored(tensors)
         normalization = normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
         frozen = with_prefix(FROZEN, content.tensors)
-        about = (facts.own_network, facts.progress.generation)
+        about = (own_network, progress.generation)
         return cls(config, tensors["strategy.center"], normalization, frozen, normalizer, *about)
 
     @classmethod
@@ -240,7 +235,7 @@ class SavedPolicy:
         """A policy with these numbers; ``network`` is the user's own, where the run trained one.
 
         Raises:
-            Damaged: the numbers do not fit.
+            InputError: the numbers do not fit.
         """
         return self.fill(
             make_policy(
@@ -252,10 +247,10 @@ class SavedPolicy:
         """Return ``policy`` with these numbers.
 
         Raises:
-            Damaged: the numbers do not fit.
+            InputError: the numbers do not fit.
         """
         if self.center.shape != to_vector(policy.network).shape:
-            raise Damaged("the policy has another number of parameters than the run's")
+            raise InputError("the policy has another number of parameters than the run's")
         load_frozen_state(policy.network, self.frozen)
         policy.set(self.center, self.normalization)
         return policy.eval()
@@ -264,27 +259,16 @@ class SavedPolicy:
         """Give the network of ``parts`` the parameters and buffers that do not evolve.
 
         Raises:
-            Damaged: the checkpoint is of another network, or of other observations.
+            InputError: the checkpoint is of another network, or of other observations.
         """
         if self.center.shape != parts.start.shape:
-            raise Damaged(f"its centre has {len(self.center)} parameters, and the policy {len(parts.start)}")
+            raise InputError(
+                f"its centre has {len(self.center)} parameters, and the policy {len(parts.start)}"
+            )
         size = len(parts.policy.observation_mean)
         if self.normalization is not None and self.normalization.mean.shape != (size,):
-            raise Damaged(f"its observations have {len(self.normalization.mean)} numbers, not {size}")
-        try:
-            load_frozen_state(parts.policy.network, self.frozen)
-        except InputError as problem:
-            raise Damaged(str(problem)) from None
-
-
-def check_run(content: Stored, saved: SavedPolicy, parts: Parts) -> Checkpoint:
-    """The checkpoint of a run of ``parts``, known to load.
-
-    Raises:
-        Damaged: it does not.
-    """
-    saved.fit(parts)
-    return Checkpoint.of(content)
+            raise InputError(f"its observations have {len(self.normalization.mean)} numbers, not {size}")
+        load_frozen_state(parts.policy.network, self.frozen)
 
 
 def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ended: State) -> int:

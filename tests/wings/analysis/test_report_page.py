@@ -12,7 +12,6 @@ from tests.browser import browsing, chromium
 
 import escalade
 from escalade import InputError
-from escalade.api.listeners import Listeners
 from escalade.api.train import train_config
 from escalade.cli.main import main, make_parser
 from escalade.cli.training import config_typed
@@ -22,6 +21,7 @@ from escalade.media.charts import Area, Chart, Line
 from escalade.recorders import COLUMNS
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.zoo import ZOO
+from escalade.training.run import Listeners
 from escalade.training.run_facts import read_facts
 from escalade.wings.analysis.figures import chart_html
 from escalade.wings.analysis.reported import Reported

@@ -17,7 +17,7 @@ from escalade.cli import main as cli
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
-from escalade.training import session
+from escalade.training import run as session
 from escalade.wings.many_runs.runner import runs_here
 from escalade.wings.many_runs.series import parse_seeds
 
@@ -281,7 +281,7 @@ def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier
 
 def test_a_run_with_nothing_left_to_do_keeps_its_policy_whatever_happens(call, tmp_path, monkeypatch):
     assert call("train", *SMALL, "--generations", 2, "--run-dir", "r")[0] == 0
-    monkeypatch.setattr(session.Session, "end", lambda self, loop, reason: 1 / 0)
+    monkeypatch.setattr(session, "_leave", lambda *run: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         escalade.resume(tmp_path / "r", verbose=False)
     assert escalade.load(tmp_path / "r").actions is not None

@@ -10,7 +10,7 @@ from tests.later import Later, needs
 
 import escalade
 from escalade import StorageFailure
-from escalade.training import session
+from escalade.training import run as session
 from escalade.wings.many_runs import sweep as sweeps
 from escalade.wings.many_runs import sweep_study
 from escalade.wings.many_runs.sweep_study import PICTURES, draw_pictures

@@ -82,11 +82,11 @@ class Driver:
         return "stopped" if self._stop.is_set() else None
 
     def _lead(self, config: Config, storage: str) -> dict[str, Any]:
-        from escalade.api.listeners import Listeners
         from escalade.api.train import resume_folder, train_config
         from escalade.recorders import Goals
         from escalade.recorders.console import PlainConsole
         from escalade.storage.run_folder import RunFolder
+        from escalade.training.run import Listeners
 
         name = storage.rpartition("/")[2]
         who = f"the detached run {name} (process {os.getpid()} on {socket.gethostname()})"

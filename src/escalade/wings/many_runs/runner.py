@@ -26,7 +26,7 @@ from escalade.wings.many_runs.series import Planned
 if TYPE_CHECKING:
     from torch import nn
 
-    from escalade.api.listeners import Listeners
+    from escalade.training.run import Listeners
 
 _POLL_SECONDS = 0.05
 

@@ -20,8 +20,8 @@ from escalade.wings.many_runs.runner import run_series
 from escalade.wings.many_runs.series import plan_series, series_folder
 
 if TYPE_CHECKING:
-    from escalade.api.listeners import Listeners
     from escalade.api.run import Run
+    from escalade.training.run import Listeners
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # another in each process
 

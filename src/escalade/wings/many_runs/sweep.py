@@ -242,7 +242,7 @@ class _Lead:
                 raise _Interrupted
             see(view.row)
 
-        from escalade.api.listeners import Listeners
+        from escalade.training.run import Listeners
 
         (run,) = plan_series({"trial": config}, None, trial_folder(self._folder, trial.number))
         folder = RunFolder(run.folder)

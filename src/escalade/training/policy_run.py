@@ -1,0 +1,138 @@
+"""The run of a policy: from a config to all that is decided before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from escalade.config.conversion import to_toml
+from escalade.config.options import Config
+from escalade.envs import settle_backend
+from escalade.errors import InputError
+from escalade.perturbation.registry import rank_of
+from escalade.recorders import DETERMINISTIC, Goals, check_recorders, info_columns
+from escalade.strategies import novelty
+from escalade.support.numbers import workers_in_words
+from escalade.training.limits import Limits
+from escalade.training.parts import Parts, make_parts, make_search
+from escalade.training.policy_objective import PolicyObjective
+from escalade.training.run import RunSpec
+from escalade.training.saved import SavedPolicy
+from escalade.training.sources import without_digest
+from escalade.training.start import begin
+from escalade.training.step_limits import limit_episodes
+
+
+def policy_spec(
+    config: Config, network: nn.Module | None = None, saved: SavedPolicy | None = None
+) -> RunSpec:
+    """The run of a config.
+
+    Args:
+        config: its options.
+        network: the user's own module, if the run trains one.
+        saved: the policy of the checkpoint that a resumed run goes on from.
+
+    Raises:
+        InputError: options, environment, strategy and network do not fit together.
+        Damaged: ``saved`` is of another network.
+    """
+    check_recorders(config.recorder, "recorder")
+    novelty.check_searchable(config.novelty)
+    parts = make_parts(config, network)
+    config = _settled(config, parts)
+    if saved is not None:
+        saved.fit(parts)
+    elif config.start_from is not None:
+        config = begin(config, parts, network)
+    strategy = make_search(config, parts)
+    config = limit_episodes(config, parts, strategy)
+    drawn = (DETERMINISTIC,) if parts.policy.actions.draws else ()
+    return RunSpec(
+        strategy=strategy,
+        module=parts.policy.network,
+        objective=partial(PolicyObjective, config, parts),
+        engine=partial(parts.start_engine, config),
+        limits=Limits(config.generations, config.env_steps, config.seconds, config.target_return),
+        eval_every=config.eval_every,
+        snapshot_every=config.snapshot_every,
+        goals=_goals(config, parts),
+        title=config.env,
+        subject=_subject(config, parts),
+        machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
+        options={name: value for name, value in asdict(config).items() if value is not None},
+        config=to_toml(config),
+        info=(*info_columns(config.info_keys), *drawn, *novelty.columns(config.novelty, config.centres)),
+        trackers=config.recorder,
+        first_notes=_first_notes(config, parts),
+    )
+
+
+def _settled(config: Config, parts: Parts) -> Config:
+    """The config with what ``auto`` means here: a resumed run must keep it."""
+    actions = parts.policy.actions
+    if config.action_map not in ("auto", "clip") and not actions.bounded:
+        raise InputError(
+            f"`action_map` {config.action_map} does nothing where no action has two bounds: leave it out"
+        )
+    parts.environment = settle_backend(parts.environment)
+    found: dict[str, Any] = {"backend": parts.environment.backend, "head": actions.head}
+    if parts.normalizes_images:
+        found["normalize_observations"] = True
+    return config.replace(**found, **({"action_map": actions.bounding} if actions.mapped else {}))
+
+
+def _subject(config: Config, parts: Parts) -> dict[str, Any]:
+    """The thing that is trained, for the summary."""
+    subject = {
+        "env": config.env,
+        "preset": config.preset,
+        "strategy": config.strategy,
+        "seed": config.seed,
+    }
+    if parts.has_own_network(config):
+        subject["network"] = "own"
+    if config.start_from is None:
+        return subject
+    source, digest = without_digest(config.start_from)
+    return subject | {"start_from": source, "start_sha256": digest}
+
+
+def _goals(config: Config, parts: Parts) -> Goals:
+    size, workers = f"{len(parts.start):,} parameters", workers_in_words(config.worker_count)
+    what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
+    whole = config.cutoff is None or parts.unlimited  # then a note tells once an episode is cut
+    cut = "" if whole else f"; members' episodes are cut (cutoff {config.cutoff})"
+    sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
+    what += ", sampled actions" if parts.policy.actions.draws else ""
+    title = f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}"
+    return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)
+
+
+def _first_notes(config: Config, parts: Parts) -> list[str]:
+    """Notes on unusual settings, for the start of a run."""
+    notes = []
+    if config.start_from is not None:
+        source, digest = without_digest(config.start_from)
+        notes.append(f"begins with the policy of {source} (SHA-256 {digest})")
+    batching = parts.policy.batching
+    slow = batching.refusal or ("" if rank_of(config.perturbation) else ", ".join(batching.slow))
+    faster = "; a `Chain` (escalade.policies.modules) runs nn.GRUCell and nn.LSTMCell for all at once"
+    if slow:
+        notes.append(
+            f"{'the' if batching.refusal else 'part of the'} policy is called once for each member, several "
+            f"times slower than one call for many: torch.func.vmap cannot batch it ({slow.splitlines()[0]})"
+            f"{faster if 'gru' in slow or 'lstm' in slow else ''}"
+        )
+    if config.reward_info is not None:
+        notes.append(
+            f"members are judged by info {config.reward_info!r}; returns, evaluations and `target_return` "
+            "are of the environment's own reward"
+        )
+    if parts.environment.text_parts:
+        left_out = ", ".join(parts.environment.text_parts)
+        notes.append(f"the policy does not read the text in an observation: {left_out}")
+    return notes

@@ -1,0 +1,274 @@
+"""One run: what is decided of it before it starts, and the way from there to its last file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from torch import nn
+
+from escalade.engines import Engine
+from escalade.engines.base import ignore_note, keep_waiting
+from escalade.engines.report import Reporting
+from escalade.errors import InputError
+from escalade.media.curves import plot_run
+from escalade.media.figure import plotting_available
+from escalade.recorders import (
+    Announcer,
+    ClusterFile,
+    Goals,
+    PopulationFile,
+    Recorder,
+    RunInfo,
+    WorkersFile,
+    check_recorders,
+    read_rows,
+    rewind,
+    rewind_notes,
+    rewind_table,
+    start_recorders,
+)
+from escalade.storage.checkpoints import Loaded
+from escalade.storage.files import storage
+from escalade.storage.run_folder import RunFolder
+from escalade.strategies import Strategy
+from escalade.support.imports import install
+from escalade.support.interrupts import Interrupts
+from escalade.support.machine import versions
+from escalade.support.output import ReaderGone, say, wording
+from escalade.support.registry import check_named
+from escalade.training.card import write_card
+from escalade.training.closing import closing_lines
+from escalade.training.limits import Limits
+from escalade.training.loop import Loop
+from escalade.training.objective import Objective
+from escalade.training.progress import Progress
+from escalade.training.results import summarize, updates_of
+from escalade.training.saving import Checkpoint, Saver
+from escalade.training.view import Callback
+
+OnInterrupt = Literal["raise", "return"]
+MakeObjective = Callable[[Engine, Interrupts, RunFolder | None], Objective]
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """The listeners of a run, and what an interrupt does to its caller; see :func:`escalade.train`."""
+
+    verbose: bool = True
+    recorders: Sequence[Recorder | str] = ()
+    callbacks: Sequence[Callback] = ()
+    on_interrupt: OnInterrupt = "return"
+
+    def __post_init__(self) -> None:
+        check_recorders(self.recorders)
+        if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
+            raise InputError(f"`callbacks` must be a list of functions of a view, not {self.callbacks!r}")
+        check_named("on_interrupt", self.on_interrupt, get_args(OnInterrupt))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One run, of a policy or of a module with a fitness, before it starts."""
+
+    strategy: Strategy
+    module: nn.Module
+    """The network or module that is trained."""
+    objective: MakeObjective
+    engine: Callable[[], Engine]
+    limits: Limits
+    eval_every: int
+    goals: Goals
+    title: str
+    """Title of the learning curve."""
+    subject: Mapping[str, Any]
+    """The thing that is trained, for the summary."""
+    machine: Mapping[str, Any]
+    """The machine that it runs on, for the summary."""
+    options: Mapping[str, Any]
+    """Plain values, for recorders and the curve."""
+    config: str
+    """The text of config.toml."""
+    snapshot_every: int = 0
+    info: tuple[str, ...] = ()
+    """The columns of its rows' :attr:`escalade.recorders.Row.info`."""
+    trackers: Sequence[str] = ()
+    """Names of recorders that come after the console, which shows what they say."""
+    first_notes: Sequence[str] = field(default_factory=list)
+    """Notes of a run that begins."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended: its loop, the contents of summary.json, and whether it was interrupted."""
+
+    loop: Loop
+    summary: dict[str, Any]
+    interrupted: bool
+
+
+def carry_out(
+    spec: RunSpec, folder: RunFolder | None, listeners: Listeners, loaded: Loaded[Checkpoint] | None = None
+) -> Ended:
+    """Run from the first generation, or the ``loaded`` checkpoint, to the last file.
+
+    Args:
+        spec: the run.
+        folder: where it writes; None writes nothing.
+        listeners: recorders and callbacks; all recorders are closed at the end.
+        loaded: the checkpoint that a resumed run goes on from.
+
+    Raises:
+        InputError: a recorder cannot be started, or progress.csv is damaged.
+    """
+    engine = spec.engine()
+    with _let_go(engine), closing(engine), Interrupts() as interrupts:
+        with ExitStack() as recording:
+            lost = 0 if folder is None else _rewind(folder, spec, loaded)
+            announcer = Announcer()
+            recording.callback(announcer.give_to, ignore_note)  # at last: recorders speak when they close
+            info = _run_info(spec, folder, loaded, lost)
+            recorders = start_recorders(_wanted(spec, folder, listeners), info, recording, announcer)
+            if folder is not None and isinstance(engine, Reporting):
+                recorders.append(_report_file(folder, engine, recorders))
+                recording.callback(recorders[-1].close)
+            loop = make_loop(spec, engine, interrupts, folder, recorders, listeners)
+            engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
+            again = _begin(loop, spec, folder, loaded, lost)
+            announcer.give_to(loop.notes.say)
+            reason = loop.run()
+            summary = _leave(loop, spec, folder, reason)
+        if folder is not None and summary["generations"] and plotting_available():
+            cut = spec.options.get("cutoff") is not None
+            plot_run(folder.path, folder.curve, spec.goals.target_return, spec.title, cut=cut)
+        if listeners.verbose:
+            place = None if folder is None else folder.path
+            with suppress(ReaderGone):  # the run has ended, and is saved
+                for line in closing_lines(summary, place, again=again):
+                    say(wording.get()(line))
+    return Ended(loop, summary, bool(interrupts.requested))
+
+
+def make_loop(
+    spec: RunSpec,
+    engine: Engine,
+    interrupts: Interrupts,
+    folder: RunFolder | None,
+    recorders: Sequence[Recorder],
+    listeners: Listeners,
+) -> Loop:
+    """The loop of a run on an engine that was started."""
+    return Loop(
+        spec.objective(engine, interrupts, folder),
+        spec.strategy,
+        spec.limits,
+        eval_every=spec.eval_every,
+        interrupts=interrupts,
+        recorders=recorders,
+        callbacks=listeners.callbacks,
+        saver=Saver(folder, spec.snapshot_every),
+        warn=not listeners.verbose,
+    )
+
+
+@contextmanager
+def _let_go(engine: Engine) -> Iterator[None]:
+    """Take the loop from the engine at the end: the two hold each other, and the loop a table of noise."""
+    try:
+        yield
+    finally:
+        engine.on_note, engine.on_wait = ignore_note, keep_waiting
+
+
+def _wanted(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> list[str | Recorder]:
+    """All recorders: the files, the caller's own, the console."""
+    files = [] if folder is None else ["csv", "population"]
+    return [*files, *listeners.recorders, *(["console"] if listeners.verbose else []), *spec.trackers]
+
+
+def _run_info(
+    spec: RunSpec, folder: RunFolder | None, loaded: Loaded[Checkpoint] | None, lost: int
+) -> RunInfo:
+    first = 1 if loaded is None else loaded.checkpoint.progress.rows + 1
+    facts = {**spec.subject, **spec.machine, **spec.options}
+    earlier = read_rows(folder.progress) if folder is not None and folder.progress.exists() else []
+    return RunInfo(folder, spec.goals, spec.info, facts, first, lost, earlier)
+
+
+def _rewind(folder: RunFolder, spec: RunSpec, loaded: Loaded[Checkpoint] | None) -> int:
+    """Drop what is later than the checkpoint, or half written; return the recorded generations of that."""
+    done = Progress() if loaded is None else loaded.checkpoint.progress
+    if loaded is not None and not loaded.checkpoint.on_disk:
+        # First: the checkpoint that is there counts a row that nobody would write again.
+        folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
+    lost = rewind(folder.progress, done.rows, spec.info)  # before all else, as it may refuse
+    folder.forget_after(done.generation)
+    if done.best_return is None:
+        with storage(folder.best):
+            folder.best.unlink(missing_ok=True)
+    rewind_notes(folder.notes, done.said)
+    for path, table in (
+        (folder.population, PopulationFile),
+        (folder.workers, WorkersFile),
+        (folder.cluster, ClusterFile),
+    ):
+        rewind_table(path, table.COLUMNS, done.rows)
+    return lost
+
+
+def _begin(
+    loop: Loop, spec: RunSpec, folder: RunFolder | None, loaded: Loaded[Checkpoint] | None, lost: int
+) -> bool:
+    """Put ``loop`` where the folder stands; True if it had reached its target or a limit before."""
+    again = False
+    if loaded is None:
+        for text in spec.first_notes:
+            loop.notes.say(text)
+    elif folder is not None:
+        again = _go_on(loop, folder, loaded, lost)
+    if folder is not None:
+        folder.write_config(spec.config)  # after all checks; a resumed run may have changed options
+    return again
+
+
+def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> bool:
+    """Take over the checkpoint; True if nothing is left to run. ``lost`` generations rerun."""
+    checkpoint = loaded.checkpoint
+    loop.load_state(*checkpoint.content)
+    for problem in loaded.problems:
+        loop.notes.say(f"{problem}: going on from the checkpoint before it")
+    if (before := checkpoint.content.state["versions"]) != versions():
+        loop.notes.say(f"the run was saved with {before}, this is {versions()}: last bits may differ")
+    if loop.limits.reached(loop.progress) is not None:
+        return True  # nothing runs, and what is there may stay
+    # Of a run that goes on to another target, the later ones did have a checkpoint.
+    why = "have no checkpoint and " if checkpoint.on_disk else ""
+    rerun = f": {lost} later ones {why}are run again" if lost else ""
+    loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{rerun}")
+    if summary := folder.read_summary():
+        folder.rename_made(updates_of(summary), summary.get("best_generation"))
+    folder.forget_end()
+    return False
+
+
+def _leave(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: str) -> dict[str, Any]:
+    """Write the files of a run that ended for ``reason``; return its summary."""
+    if folder is not None and not folder.policy.exists():  # what was made before is of other policies
+        folder.rename_made("earlier", "best-earlier")
+    loop.objective.save_module(loop.strategy)
+    summary = summarize(loop, reason, spec.subject, spec.machine)
+    if folder is not None:
+        folder.write_summary(summary)
+        write_card(folder, spec.title, summary)
+        if not plotting_available():
+            loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
+    return summary
+
+
+def _report_file(folder: RunFolder, engine: Reporting, others: Sequence[Recorder]) -> Recorder:
+    """The recorder for the engine's statistics, by worker or by node."""
+    if engine.reports == "nodes":
+        return ClusterFile(folder.cluster, engine.take_report, others)
+    return WorkersFile(folder.workers, engine.take_report)
