@@ -21,7 +21,7 @@ import numpy as np
 
 from escalade.envs import resolve, vectorize
 from escalade.envs.pixels.frames import Frames
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 
 SLOTS = 8
 GAMES = {"ALE/Pong-v5": "pong", "ALE/SpaceInvaders-v5": "space_invaders"}

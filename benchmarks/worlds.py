@@ -104,7 +104,7 @@ def warm_up() -> None:
     """Import everything once: the processes that try ids are forked from this one."""
     import envpool.registration
 
-    from escalade.envs.quiet import quiet
+    from escalade.envs.process import quiet
 
     with quiet():
         for path in {registered[0] for registered in envpool.registration.registry.specs.values()}:

@@ -11,7 +11,7 @@ from tests.museum import Museum
 from tests.touched import concerns, touched
 
 from escalade.engines.fork_server import warm_up
-from escalade.envs.headless import headless
+from escalade.envs.process import headless
 
 # Tests that share what takes long to make or to import go to one process: their group's name by file.
 TOGETHER = {

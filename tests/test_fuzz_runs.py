@@ -7,7 +7,7 @@ import pytest
 from tests.commands import ROOT
 
 from escalade.cli.main import make_parser
-from escalade.envs.backends import settle_backend
+from escalade.envs import settle_backend
 from escalade.strategies.registry import STRATEGIES
 from escalade.training.parts import make_parts
 

@@ -13,7 +13,7 @@ from tests.commands import DEADLINE
 
 import escalade
 from escalade.engines import start_engine
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 from escalade.support.exact import one_thread
 
 TINY = {"preset": None, "population": 4, "hidden": [4], "generations": 2, "max_episode_steps": 5}

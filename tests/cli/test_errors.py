@@ -23,7 +23,7 @@ from tests.commands import DEADLINE, command, filling, hiding, temporary_files
 
 import escalade
 from escalade.cli import main as cli
-from escalade.envs import closing
+from escalade.envs import process
 from escalade.media.figure import plotting_available
 from escalade.recorders import ProgressFile
 
@@ -467,7 +467,7 @@ def test_an_environment_that_cannot_be_built_is_the_environments_failure(env, kw
 
 def test_an_environment_that_does_not_close_costs_no_result(inside, monkeypatch):
     monkeypatch.setattr(environments.Stays, "closed", 0)
-    monkeypatch.setattr(closing, "_said", set())
+    monkeypatch.setattr(process, "_said", set())
     options = ["--preset", "none", "--population", "4", "--generations", "1", "--workers", "0"]
     env = ["tests.environments:Stays-v0", "--env-kwargs", '{"after":1}']
     with pytest.warns(RuntimeWarning, match=r"Stays\.close\(\) raised OSError: the port is busy"):

@@ -6,7 +6,7 @@ from tests.envs.test_wrappers import Scripted
 
 from escalade import InputError
 from escalade.envs import resolve, settle_backend
-from escalade.envs.early_end import EarlyEnd
+from escalade.envs.objects import EarlyEnd
 from escalade.envs.pixels.frames import Frames
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from escalade.envs import headless, resolve, vectorize
+from escalade.envs import process, resolve, vectorize
 
 WITHOUT_EGL = """
 import ctypes, ctypes.util
@@ -69,7 +69,7 @@ def test_mujoco_is_told_to_draw_through_egl_where_it_can(monkeypatch, platform, 
     monkeypatch.setattr(os, "environ", variables)
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(ctypes, "CDLL", load)
-    headless.headless()
+    process.headless()
     assert variables.get("MUJOCO_GL") == drawn
 
 

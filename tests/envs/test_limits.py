@@ -2,14 +2,11 @@
 
 import gymnasium
 import numpy as np
-import pytest
-from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeAwareObservation, TimeLimit
 from tests.environments import Walk
 
 from escalade.envs import resolve
-from escalade.envs.envpool.worlds import WorldSpec
-from escalade.envs.limits import StepLimits, limits_of, registered_limit
+from escalade.envs.environment import registered_limit
 from escalade.envs.pixels.frames import Frames
 
 NEVER = 10**9
@@ -59,31 +56,9 @@ def test_of_several_limits_the_outermost_is_the_registered_one():
     assert registered_limit(gymnasium.make("CartPole-v1"), 3) == 167  # of 500 steps
 
 
-def spec(limit, kind=EnvSpec):
-    return kind(id="Limited-v0", entry_point=Walk, max_episode_steps=limit)
-
-
-@pytest.mark.parametrize(
-    ("registered", "asked", "skip", "expected"),
-    [
-        (spec(200), None, None, (None, None)),
-        (spec(200), 300, None, (300, None)),  # nothing stands between: the two steps are the same
-        (spec(200), None, 4, (None, None)),
-        (spec(200), 50, 4, (None, 50)),
-        (spec(200), 51, 4, (NEVER, 51)),  # the environment's own would come too early
-        (spec(199), 50, 4, (None, 50)),
-        (spec(None), 50, 4, (None, 50)),
-        (spec(None, WorldSpec), 50, 4, (NEVER, 50)),  # it has one that nobody is told
-        (spec(None, WorldSpec), None, 4, (None, None)),
-    ],
-)
-def test_an_episode_is_cut_where_it_is_asked_for(registered, asked, skip, expected):
-    assert limits_of(registered, asked, skip) == StepLimits(*expected)
-
-
 def test_an_environment_says_what_cuts_its_episodes():
-    assert resolve("Pendulum-v1").limits == StepLimits(200, None)
-    assert resolve("Pendulum-v1", max_episode_steps=300).limits == StepLimits(300, None)
+    assert resolve("Pendulum-v1").limits == (200, None)
+    assert resolve("Pendulum-v1", max_episode_steps=300).limits == (300, None)
     skipping = Frames(frame_skip=4)
-    assert resolve("Pendulum-v1", frames=skipping).limits == StepLimits(None, 50)
-    assert resolve("Pendulum-v1", max_episode_steps=60, frames=skipping).limits == StepLimits(NEVER, 60)
+    assert resolve("Pendulum-v1", frames=skipping).limits == (None, 50)
+    assert resolve("Pendulum-v1", max_episode_steps=60, frames=skipping).limits == (NEVER, 60)

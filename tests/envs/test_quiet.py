@@ -7,7 +7,7 @@ import pytest
 
 SCRIPT = """
 import os
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 def say(words):
     for fd in (1, 2):
         try:

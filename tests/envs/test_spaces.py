@@ -152,21 +152,6 @@ def test_a_policy_sees_the_numbers_that_training_sees(space, given):
 
 
 @pytest.mark.parametrize(
-    ("space", "observation"),
-    [
-        (spaces.Discrete(5), -1),
-        (spaces.Discrete(5, start=2), 1),
-        (spaces.MultiDiscrete([2, 3]), np.array([1, -1])),
-        (spaces.MultiDiscrete([2, 3]), np.array([2, 0])),
-        (spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Box(0, 1, (2,))}), {"a": -2, "b": np.zeros(2)}),
-    ],
-)
-def test_a_choice_out_of_its_space_is_no_other_choice(space, observation):
-    with pytest.raises(ValueError, match=r"its observation .* is none of"):
-        flatten(space, observation)
-
-
-@pytest.mark.parametrize(
     ("space", "given", "columns"),
     [
         (spaces.Discrete(4, dtype=np.int32), 2, [0, 0, 1, 0]),

@@ -8,7 +8,7 @@ from tests.environments import HYBRID
 
 import escalade
 from escalade import InputError
-from escalade.envs import ActionMap, resolve
+from escalade.envs import ActionMap
 from escalade.envs.spaces import describe, restore
 from escalade.envs.structured import as_array, as_batch_of_parts
 
@@ -126,10 +126,3 @@ def test_a_policy_of_such_actions_is_not_exported(tmp_path):
     vector = gymnasium.make_vec(TINY, 2, "sync", action="robot")
     seen, _ = vector.reset(seed=1)
     assert vector.action_space.contains(run.policy.act(seen))
-
-
-def test_several_agents_are_refused():
-    with pytest.raises(InputError, match=r"Agents has several agents, with a reward each .* sum of their"):
-        resolve("tests.environments:Agents")
-    report = escalade.check("tests.environments:Agents")
-    assert "several agents" in report.findings[0].detail

@@ -101,11 +101,11 @@ def test_envpool_gives_the_numbers_that_it_has(tmp_path):
 def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
     options = {"max_episode_steps": 5, "workers": 0, "generations": 1, "info_keys": ["reward_forward"]}
     assert trained(tmp_path / "run", "HalfCheetah-v5", **options).summary["backend"] == "mujoco"
-    with pytest.raises(InputError, match=r"`info_keys` none: MuJoCo's batch .* does not give .*gymnasium"):
+    with pytest.raises(InputError, match=r"MuJoCo's batch .* has no .* with `info_keys`: .*gymnasium"):
         trained(tmp_path / "none", "HalfCheetah-v5", backend="mujoco", **options | {"info_keys": ["none"]})
     asked = options | {"info_keys": ["x_position"]}
     assert trained(tmp_path / "up", "HumanoidStandup-v5", **asked).summary["backend"] == "gymnasium"
-    with pytest.raises(InputError, match=r"`info_keys` reward_forward: EnvPool does not give .*gymnasium"):
+    with pytest.raises(InputError, match=r"EnvPool has no .* with `info_keys`: .*gymnasium"):
         trained(tmp_path / "other", "HalfCheetah-v5", backend="envpool", **options)
 
 

@@ -13,7 +13,7 @@ from tests.commands import DEADLINE
 from torch import nn
 
 import escalade
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 from escalade.support.interrupts import LEADER, Interrupts, end_with_leader
 
 

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
@@ -22,12 +23,11 @@ from escalade.api.named import named
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
 from escalade.envs import ActionMap, Environment, Purity, SlotError, probe_purity, settle_backend
-from escalade.envs.closing import close
-from escalade.envs.contract import within_wrappers
-from escalade.envs.limits import DEFAULT_LIMIT
+from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.observed import Misfit
 from escalade.envs.pixels.frames import FRAMES
+from escalade.envs.process import close
 from escalade.envs.random_play import Player, RandomSlots
 from escalade.envs.spaces import UnsupportedSpace, observation_size
 from escalade.envs.structured import leaves_of
@@ -156,14 +156,17 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
 
 
 def _rules(environment: Environment) -> tuple[None, Status, str]:
-    env = environment.make()
-    legal = LegalActions(mask_in_info(within_wrappers(env)))
+    env = inner = environment.make()
+    while isinstance(inner, gymnasium.Wrapper):  # its `unwrapped` may be of another library
+        inner = inner.env
+    legal = LegalActions(mask_in_info(inner))
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             legal.reset(seed=0)
-            target = legal if legal.masked else within_wrappers(env)
-            check_gymnasium_rules(target, skip_render_check=True, skip_close_check=True)
+            check_gymnasium_rules(
+                legal if legal.masked else inner, skip_render_check=True, skip_close_check=True
+            )
     finally:
         close(env)
     said = [_described(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message))]

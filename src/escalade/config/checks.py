@@ -8,8 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from escalade.config.declared import check_declared, readers_of
-from escalade.envs import wrapping
-from escalade.envs.boundings import BOUNDINGS
+from escalade.envs import BOUNDINGS, wrapping
 from escalade.errors import InputError
 from escalade.perturbation import registry as perturbation
 from escalade.rollout import behaviour, cutoff

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from escalade.config.checks import absolute, check
 from escalade.config.declared import option
 from escalade.engines.registry import ENGINES
+from escalade.envs import BOUNDINGS
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
-from escalade.envs.boundings import BOUNDINGS
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP

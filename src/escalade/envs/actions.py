@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escalade.envs.boundings import BOUNDINGS
+from escalade.envs import BOUNDINGS
 from escalade.envs.spaces import UnsupportedSpace
 from escalade.envs.structured import Assembled, split
 from escalade.errors import InputError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import weakref
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -11,38 +11,28 @@ from typing import Any
 
 import gymnasium
 from gymnasium import error
-from gymnasium.envs.registration import EnvSpec, load_env_creator
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
 from escalade.envs.backends import BACKENDS
-from escalade.envs.bullet import Bullet, is_bullet
-from escalade.envs.closing import close, closed_on_error
-from escalade.envs.contract import (
-    arguments_fit,
-    check_new,
-    check_spaces,
-    check_takes_seed,
-    describe_foreign,
-    innermost,
-)
-from escalade.envs.early_end import EarlyEnd
 from escalade.envs.envpool.worlds import BACKEND, WorldSpec, check_asked, find_world
-from escalade.envs.factories import FactorySpec, build
-from escalade.envs.headless import headless
-from escalade.envs.limits import StepLimits, limits_of, registered_limit
-from escalade.envs.lookup import find_spec
+from escalade.envs.lookup import FactorySpec, find_spec
 from escalade.envs.masks import LegalActions, mask_in_info
+from escalade.envs.objects import Bullet, EarlyEnd, is_bullet
+from escalade.envs.pixels.atari import frame_limit
 from escalade.envs.pixels.frames import Frames
+from escalade.envs.process import close, closed_on_error, headless, mujoco_quiet, quiet
 from escalade.envs.providers import pip_line
-from escalade.envs.quiet import mujoco_quiet, quiet
 from escalade.envs.readable import check_images, readable, text_parts
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space, plain
-from escalade.envs.structured import check_one_agent, is_structured
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
-from escalade.errors import EnvironmentFailure, InputError, in_words, text_of
+from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.support.registry import named
 
+DEFAULT_LIMIT = 5000
+"""Steps after which training ends the episodes of an environment without a limit, in evaluations too."""
+_NEVER = 10**9  # steps
 _NEED_FRESH = {
     # It makes its Box2D world once per object and empties it at reset. What the solver computes
     # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
@@ -52,7 +42,6 @@ _NEED_FRESH = {
 }
 
 _REFUSALS = (TypeError, ValueError, AssertionError)
-_NO_ENV = ("Gym is incompatible with Gymnasium", "The environment must inherit from the gymnasium.Env")
 
 
 @dataclass(frozen=True)
@@ -113,35 +102,44 @@ class Environment:
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """One Gymnasium environment in its wrappers; images have their channels first."""
         extra = {} if render_mode is None else self._rendering(render_mode)
-        own, policy = self.limits
+        own, outer = self.limits
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
             env = self._made(own, extra)
             env = wrap(Bullet(env) if is_bullet(self.spec) else env, self.wrappers)
             with closed_on_error(env):
-                check_new(env, self.id)
-                check_spaces(env, self.id)
                 env = self.frames.wrap(readable(mask_in_info(env)), self.spec)
                 env = env if self.early_end is None else EarlyEnd(env, self.early_end, self.reward_info)
-        return env if policy is None else TimeLimit(env, policy)
+        return env if outer is None else TimeLimit(env, outer)
 
     def _made(self, limit: int | None, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-        if isinstance(self.spec, FactorySpec):
-            return build(self.spec, self.kwargs, limit, extra)
+        kwargs = copy.deepcopy(self.kwargs)  # which it may keep and change
         if isinstance(self.spec, WorldSpec):
-            return self.spec.build(self.kwargs, limit, extra)
-        return gymnasium.make(
-            self.spec,
-            max_episode_steps=limit,
-            disable_env_checker=True,
-            # Copies: it may keep and change them.
-            **self.frames.kwargs(self.spec) | copy.deepcopy(self.kwargs) | extra,
-        )
+            return self.spec.build(kwargs, limit, extra)
+        if not isinstance(self.spec, FactorySpec):
+            arguments = self.frames.kwargs(self.spec) | kwargs | extra
+            return gymnasium.make(self.spec, limit, disable_env_checker=True, **arguments)
+        made = self.spec.factory(**kwargs | extra)
+        if not isinstance(made, gymnasium.Env):
+            raise InputError(
+                f"environment {self.id} made a {type(made).__name__}, not a gymnasium.Env: let its class "
+                "inherit from gymnasium.Env"
+            )
+        return made if limit is None else TimeLimit(made, limit)
 
     @property
-    def limits(self) -> StepLimits:
-        """The numbers of steps that cut an episode."""
-        skip = None if self.plain else self.frames.outer_skip(self.spec)
-        return limits_of(self.spec, self.max_episode_steps, skip)
+    def limits(self) -> tuple[int | None, int | None]:
+        """The number of an object's own steps that cut an episode, and that of steps around its frames.
+
+        None leaves the first as it is registered, and the second out. They differ if frames are skipped, if
+        no-ops come first, and if wrappers of frames stand between.
+        """
+        asked, registered = self.max_episode_steps, self.spec.max_episode_steps
+        if self.plain or asked is None:
+            return asked, None
+        if registered is None:  # EnvPool's own has one that its registration does not tell
+            return _NEVER if self.exclusive else None, asked
+        later = asked > math.ceil(registered / self.frames.outer_skip(self.spec))
+        return _NEVER if later else None, asked
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         given = {"render_mode": render_mode}
@@ -213,32 +211,37 @@ def resolve(
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
     observation, action = plain(env.observation_space), plain(env.action_space)
     try:
-        check_takes_seed(env, env_id)
         check_observation_space(observation)
         check_images(observation)
         if bare.exclusive:
             # Wrappers may add entries of their own: what is missing is then told by the first episodes.
             keys = () if bare.wrappers else bare.info_keys
             check_asked(spec.id, backend, env, {key: bare.asked_by(key) for key in keys})
-        if is_structured(action):
-            check_one_agent(_first_step(env, env_id)[1], env_id)
         if reward_info is not None:
-            _try_info(env, env_id, reward_info)
+            info_number(_first_step_info(env, env_id), reward_info)
     finally:
         close(env)
-    first, left_out = weakref.ref(innermost(env)), text_parts(env)
-    del env
-    if first() is not None:  # someone else holds it, and may return it again
-        close(_first(bare, env_id)[1])
     return replace(
         bare,
         backend=BACKEND if bare.exclusive else backend,
         max_episode_steps=limit,
         observation_space=observation,
         action_space=action,
-        text_parts=left_out,
+        text_parts=text_parts(env),
         fresh=fresh_environments or needs_fresh(spec),
     )
+
+
+def registered_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
+    """The limit that an environment has, in steps of a policy whose every step is ``skip`` of its own.
+
+    A factory's environment is registered nowhere: its limit is that of a TimeLimit that is the outermost of
+    what it is wrapped in. One further in need not end the episode.
+    """
+    if env.spec is None:
+        return int(env._max_episode_steps) if isinstance(env, TimeLimit) else None
+    steps = env.spec.max_episode_steps or frame_limit(env.spec)
+    return None if steps is None else math.ceil(steps / skip)
 
 
 def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[Any, Any]]:
@@ -258,41 +261,12 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
             return _first(replace(bare, spec=world), env_id)
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
     except (Exception, SystemExit) as problem:
-        if isinstance(problem, TypeError):
-            _check_call(bare, env_id, problem)
         given = f" with `env_kwargs` {kwargs}" if kwargs else ""
-        # A value that its constructor refuses, perhaps.
-        kind = InputError if kwargs and isinstance(problem, _REFUSALS) else EnvironmentFailure
-        raise kind(f"environment {env_id} failed to start{given}: {in_words(problem)}") from problem
-
-
-def _check_call(bare: Environment, env_id: str, problem: TypeError) -> None:
-    """Refuse arguments that the environment does not take, and what is not a ``gymnasium.Env``.
-
-    Raises:
-        InputError: it is one of these.
-    """
-    spec, kwargs = bare.spec, bare.kwargs
-    short = text_of(problem).partition(" was raised from ")[0]  # Gymnasium's words
-    if bare.exclusive or not arguments_fit(spec, kwargs):
-        if kwargs:
-            raise InputError(f"`env_kwargs` {kwargs} do not fit {env_id}: {short}") from problem
-        raise InputError(f"environment {env_id} needs `env_kwargs`: {short}") from problem
-    if short.startswith(_NO_ENV):  # Gymnasium has looked at what it made
-        entry = spec.entry_point
-        made: Any = load_env_creator(entry) if isinstance(entry, str) else entry
-        made = made if isinstance(made, type) else made(**spec.kwargs | kwargs)
-        raise InputError(f"environment {env_id} {describe_foreign(made)}") from problem
-
-
-def _try_info(env: gymnasium.Env[Any, Any], env_id: str, key: str) -> None:
-    """Take one step, to see that its info has ``key``.
-
-    Raises:
-        InputError: it has not.
-        EnvironmentFailure: the environment raised.
-    """
-    info_number(_first_step(env, env_id)[4], key)
+        # A missing argument, or a value that its constructor refuses, perhaps.
+        refused = isinstance(problem, _REFUSALS if kwargs else TypeError)
+        raise (InputError if refused else EnvironmentFailure)(
+            f"environment {env_id} failed to start{given}: {in_words(problem)}"
+        ) from problem
 
 
 def first_info(environment: Environment) -> list[str]:
@@ -303,23 +277,24 @@ def first_info(environment: Environment) -> list[str]:
     """
     env = environment.make()
     try:
-        return list(map(str, _first_step(env, environment.id)[4]))
+        return list(map(str, _first_step_info(env, environment.id)))
     finally:
         close(env)
 
 
-def _first_step(env: gymnasium.Env[Any, Any], env_id: str) -> Any:
+def _first_step_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:
     legal = LegalActions(env)
     try:
         legal.reset(seed=0)
         env.action_space.seed(0)
-        return legal.step(env.action_space.sample())
+        info: dict[str, Any] = legal.step(env.action_space.sample())[4]
     except InputError:
         raise
     except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(
             f"environment {env_id} failed in its first step: {in_words(problem)}"
         ) from problem
+    return info
 
 
 def needs_fresh(spec: EnvSpec) -> bool:

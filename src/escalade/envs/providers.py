@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 from escalade.errors import InputError
 from escalade.support.imports import install
 from escalade.support.shared import without_warnings

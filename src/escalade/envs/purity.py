@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
-from escalade.envs.closing import close
 from escalade.envs.environment import Environment
+from escalade.envs.process import close
 from escalade.envs.random_play import Player
 from escalade.errors import one_line
 

@@ -13,13 +13,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escalade.envs.backends import vectorize
-from escalade.envs.closing import close
 from escalade.envs.environment import Environment
 from escalade.envs.masks import LegalActions, Masks
 from escalade.envs.observed import one_bool, one_number
+from escalade.envs.process import close
 from escalade.envs.spaces import flatten
 from escalade.envs.structured import as_array
+from escalade.envs.vector import vectorize
 
 _BATCHES = 16  # of actions, drawn beforehand: choosing them is not the simulator's time
 

@@ -94,28 +94,10 @@ def observation_dtype(space: spaces.Space[Any]) -> type[np.generic]:
 
 
 def flatten(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
-    """One observation as a vector: Gymnasium's flattening (one-hot for Discrete).
-
-    Raises:
-        ValueError: a choice is none of its space's, of which a negative index would make another one.
-    """
+    """One observation as a vector: Gymnasium's flattening (one-hot for Discrete)."""
     if isinstance(space, spaces.Box):
         return np.asarray(observation).reshape(-1)
-    _check_choices(space, observation)
     return np.asarray(spaces.flatten(space, observation), dtype=np.float32)
-
-
-def _check_choices(space: spaces.Space[Any], observation: Any) -> None:
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        for key, part in parts_of(space):
-            _check_choices(part, observation[key])
-    elif isinstance(space, spaces.Discrete):
-        if not 0 <= observation - space.start < space.n:
-            raise ValueError(f"its observation {observation} is none of {short(space)}")
-    elif isinstance(space, spaces.MultiDiscrete):
-        numbers = np.asarray(observation) - space.start
-        if ((numbers < 0) | (numbers >= space.nvec)).any():
-            raise ValueError(f"its observation {np.asarray(observation).tolist()} is none of {short(space)}")
 
 
 def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from escalade.envs.spaces import UnsupportedSpace, parts_of, short
+from escalade.envs.spaces import parts_of
 from escalade.errors import InputError
 
 Array = NDArray[Any]
@@ -108,17 +108,3 @@ def as_batch_of_parts(space: spaces.Space[Any], actions: Array) -> Any:
     """Return actions as one, whose parts have the batch first, as vector environments take it."""
     room: Any = create_empty_array(space, len(actions))
     return concatenate(space, actions, room)
-
-
-def check_one_agent(reward: Any, env: str) -> None:
-    """Refuse an environment whose step gives a reward for each of several agents.
-
-    Raises:
-        UnsupportedSpace: names the environment and what to do about it.
-    """
-    if isinstance(reward, Mapping | list | tuple) or np.size(reward) > 1:
-        raise UnsupportedSpace(
-            f"environment {env} has several agents, with a reward each ({short(reward)}), and Escalade "
-            "trains one policy for one reward: wrap the environment so that it plays a single agent, or "
-            "returns the sum of their rewards"
-        )

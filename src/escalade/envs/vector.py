@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.errors import text_of
+from escalade.envs.backends import BACKENDS
+from escalade.envs.environment import Environment
+from escalade.errors import InputError, text_of
+from escalade.support.imports import import_named
 
 
 class SlotError(Exception):
@@ -78,3 +82,56 @@ class RememberingVector(VectorEnvironment, Protocol):
     def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The games' memory as the last step left it, shape (n, 128)."""
         ...
+
+
+def settle_backend(environment: Environment) -> Environment:
+    """Replace the backend ``auto`` by the fastest one that can run this environment.
+
+    MuJoCo's batch or EnvPool where one has the environment and is faster, Gymnasium elsewhere:
+    benchmarks/backends.md has the measurements.
+
+    Raises:
+        InputError: the backend was asked for by name and has no such environment.
+    """
+    if environment.exclusive:
+        return environment
+    if environment.backend == "auto":
+        left = [name for name, entry in BACKENDS.items() if not environment.id.startswith(entry.by_name_only)]
+        return replace(environment, backend=next(name for name in left if _runs(name, environment)))
+    if environment.backend not in BACKENDS:  # of the environment's module, which a worker imports now
+        import_named(environment.module, f"environment {environment.id}")
+    if not _runs(environment.backend, environment):
+        raise InputError(
+            f"{BACKENDS[environment.backend].title} has no {environment.id} with "
+            f"{_special(environment)}: use `backend=gymnasium`"
+        )
+    return environment
+
+
+def _runs(backend: str, environment: Environment) -> bool:
+    """Tell whether a backend runs the environment; only some step objects that can be wrapped."""
+    entry = BACKENDS[backend]
+    needs_python = environment.wrappers or environment.reward_info is not None
+    return entry.installed and (entry.python or not needs_python) and entry.load().supports(environment)
+
+
+def _special(environment: Environment) -> str:
+    """Name what may be too much for a backend: the options that are set, or arguments and spaces."""
+    special = {
+        "wrappers": environment.wrappers,
+        "reward_info": environment.reward_info is not None,
+        "early_end": environment.early_end is not None,
+        **{environment.asked_by(key): True for key in environment.info_keys},
+    }
+    asked = [f"`{option}`" for option, given in special.items() if given]
+    asked += [] if environment.frames.off else ["options of frames"]
+    return " and ".join(asked) or "these arguments and spaces"
+
+
+def vectorize(environment: Environment, slots: int) -> VectorEnvironment:
+    """Slots for up to ``slots`` concurrent episodes, or ``envs_per_worker``, on the environment's backend."""
+    if environment.backend == "auto":
+        environment = settle_backend(environment)
+    slots = min(slots, environment.envs_per_worker or slots)
+    vector: VectorEnvironment = BACKENDS[environment.backend].load().make_vector(environment, slots)
+    return vector

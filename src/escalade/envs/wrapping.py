@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from escalade.envs.closing import closed_on_error
 from escalade.envs.observed import Misfit, one_number
+from escalade.envs.process import closed_on_error
 from escalade.errors import InputError, one_line
 from escalade.support.imports import imported
 

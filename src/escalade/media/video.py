@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs import Environment
-from escalade.envs.closing import close
-from escalade.envs.headless import headless
 from escalade.envs.pixels.atari import is_atari
+from escalade.envs.process import close, headless
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play
 from escalade.storage.files import AnyPath, check_output, path_of, storage, temporary_beside, write_bytes

@@ -16,7 +16,7 @@ from escalade.config.conversion import from_values
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.envs import Environment
-from escalade.envs.limits import DEFAULT_LIMIT
+from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
 from escalade.policies.likeness import check_layers

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from escalade.config.options import Config
 from escalade.envs import Environment
-from escalade.envs.limits import DEFAULT_LIMIT
+from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.rollout import cutoff
 from escalade.strategies import Strategy
 from escalade.training.parts import Parts

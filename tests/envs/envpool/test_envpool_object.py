@@ -7,7 +7,7 @@ from tests.later import Later, needs
 from escalade import InputError
 from escalade.envs import resolve, settle_backend, vectorize
 from escalade.envs.pixels.frames import Frames
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 
 pytest.importorskip("Box2D")
 pytest.importorskip("cv2")
@@ -77,5 +77,5 @@ def test_limits_and_early_ends_hold():
 def test_it_must_be_asked_for_and_holds_few_objects():
     assert settle_backend(resolve("CarRacing-v3", frames=SMALL)).backend == "gymnasium"
     assert vectorize(car(), 1000).slots == 64
-    with pytest.raises(InputError, match=r"`info_keys` speed: EnvPool does not give these of CarRacing-v3"):
+    with pytest.raises(InputError, match=r"EnvPool has no CarRacing-v3 with `info_keys`"):
         settle_backend(car(info_keys=("speed",)))

@@ -156,7 +156,11 @@ def test_wrappers_and_frames_stand_around_objects():
             {"behaviour_keys": ["x"]},
             "`behaviour` x: EnvPool gives none in the info of Cheetah",
         ),
-        ("CheetahRun-v1", {"kwargs": {"speed": 3}}, r"`env_kwargs` \{'speed': 3\} do not fit CheetahRun-v1"),
+        (
+            "CheetahRun-v1",
+            {"kwargs": {"speed": 3}},
+            r"failed to start with `env_kwargs` \{'speed': 3\}",
+        ),
         ("CheetahRun-v1", {"kwargs": {"num_envs": 3}}, "`env_kwargs`"),
         ("CheetaRun-v1", {}, "unknown environment 'CheetaRun-v1'; did you mean CheetahRun-v1"),
         ("dm_control/cheetah-fly", {}, "unknown environment 'dm_control/cheetah-fly'"),

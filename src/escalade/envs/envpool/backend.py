@@ -19,9 +19,9 @@ from escalade.envs.environment import Environment
 from escalade.envs.envpool.families import import_for, make_pool
 from escalade.envs.envpool.object import PooledEnv, infos_of
 from escalade.envs.envpool.worlds import Flattening, settings
-from escalade.envs.factories import factory_spec
 from escalade.envs.gymnasium_backend import GymnasiumVector
-from escalade.envs.quiet import quiet
+from escalade.envs.lookup import FactorySpec
+from escalade.envs.process import quiet
 from escalade.envs.registrations import own_id
 from escalade.envs.spaces import is_image, is_vector, same
 from escalade.envs.vector import VectorEnvironment
@@ -66,9 +66,9 @@ def _needs_objects(environment: Environment) -> bool:
 def _of_objects(environment: Environment) -> Environment:
     """The same environment, made of EnvPool's objects instead of Gymnasium's."""
     own = own_id(environment.spec, environment.kwargs) or environment.id
-    limit = environment.limits.own or environment.spec.max_episode_steps
+    limit = environment.limits[0] or environment.spec.max_episode_steps
     factory = partial(PooledEnv, own, limit)
-    return replace(environment, spec=factory_spec(environment.id, factory), kwargs={})
+    return replace(environment, spec=FactorySpec(id=environment.id, entry_point=factory), kwargs={})
 
 
 def _has_same_spaces(environment: Environment, own: str) -> bool:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from escalade.envs.envpool.models import without_textures
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 from escalade.errors import EnvironmentFailure
 from escalade.support.own_process import is_own
 

@@ -13,12 +13,12 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from escalade.envs.backends import BACKENDS
 from escalade.envs.envpool.drawing import check_drawing
 from escalade.envs.envpool.families import import_for
-from escalade.envs.quiet import quiet
+from escalade.envs.process import quiet
 from escalade.envs.spaces import is_image
 from escalade.errors import InputError
+from escalade.support.imports import missing
 
 BACKEND: Final = "envpool"
 _HOME = "escalade.envs.envpool.object:PooledEnv"
@@ -45,13 +45,13 @@ class WorldSpec(EnvSpec):
 
 def all_ids() -> list[str]:
     """The ids that EnvPool knows, whoever else has them too; none where it is not installed."""
-    return import_for("").list_all_envs() if BACKENDS[BACKEND].installed else []
+    return import_for("").list_all_envs() if not missing("envpool") else []
 
 
 def find_world(name: str) -> WorldSpec | None:
     """EnvPool's environment of this id, or of this name in dm_control: ``dm_control/cheetah-run``."""
     env_id = _of_dm_control(name)
-    if not BACKENDS[BACKEND].installed or env_id not in import_for(env_id).list_all_envs():
+    if missing("envpool") or env_id not in import_for(env_id).list_all_envs():
         return None
     return WorldSpec(env_id, _HOME)
 

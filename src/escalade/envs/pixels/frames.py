@@ -11,11 +11,10 @@ from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import seeding
 
+from escalade.envs.objects import Owned, SkippedRendering
 from escalade.envs.observed import one_number
-from escalade.envs.owned import Owned
 from escalade.envs.pixels.atari import STICKINESS, NoopStart, is_atari
 from escalade.envs.pixels.channels import channels_first, channels_last, moved_first
-from escalade.envs.skipped_rendering import SkippedRendering
 from escalade.envs.spaces import is_image
 from escalade.errors import InputError
 

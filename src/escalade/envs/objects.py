@@ -1,0 +1,132 @@
+"""Wrappers that Escalade itself puts around an environment's object."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import gymnasium
+from gymnasium import wrappers
+from gymnasium.envs.registration import EnvSpec
+
+from escalade.envs.observed import one_number
+from escalade.envs.process import quiet
+from escalade.envs.wrapping import info_number
+
+Env = gymnasium.Env[Any, Any]
+
+_PACKAGE = "pybullet_envs_gymnasium."
+_WALKERS = ("alive", "progress", "electricity_cost", "joints_at_limit_cost", "feet_collision_cost")
+
+
+def is_bullet(spec: EnvSpec) -> bool:
+    """Tell whether the environment is one of pybullet-envs-gymnasium."""
+    return str(spec.entry_point).startswith(_PACKAGE)
+
+
+class Bullet(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Keeps what PyBullet prints at the first reset from the console, which C code does for each object.
+
+    A walker's ``info`` holds the parts that its reward is the sum of, among them the ``progress``: what it
+    came nearer to its far goal in a step, divided by the step's time.
+    """
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        with quiet():
+            return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        parts = getattr(self.env.unwrapped, "rewards", ())
+        if len(parts) == len(_WALKERS):
+            info = info | {name: float(part) for name, part in zip(_WALKERS, parts, strict=True)}
+        return observation, reward, terminated, truncated, info
+
+
+class EarlyEnd(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Truncates an episode after steps of negative reward in a row, in training and evaluation alike.
+
+    It is no wrapper for ``--wrap``: it stands around all others and around the frames, so that it counts the
+    policy's steps.
+
+    Args:
+        env: the environment.
+        after: the number of such steps; or that, and how many of an episode's first steps do not count.
+        reward_info: the entry of a step's info that training takes for the reward; it is judged then.
+    """
+
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], after: int | tuple[int, ...], reward_info: str | None = None
+    ) -> None:
+        super().__init__(env)
+        self._most, self._first = (after, 0) if isinstance(after, int) else (*after, 0)[:2]
+        self._reward_info = reward_info
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self._step = self._negative = 0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._step += 1
+        judged = reward if self._reward_info is None else info_number(info, self._reward_info)
+        counted = self._step > self._first and one_number(judged) < 0
+        self._negative = self._negative + 1 if counted else 0
+        early = self._negative >= self._most
+        return observation, reward, terminated, early or truncated, info
+
+
+class Owned(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Copies every observation and every action.
+
+    An environment may give one array again and again, and write to an action. Wrappers that stack
+    observations, or repeat an action, keep both beyond a step.
+    """
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        observation, info = self.env.reset(seed=seed, options=options)
+        return copy.deepcopy(observation), info
+
+    def step(self, action: Any) -> Any:
+        observation, *rest = self.env.step(copy.deepcopy(action))
+        return copy.deepcopy(observation), *rest
+
+
+_BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing, Owned)
+
+
+class SkippedRendering:
+    """Lets the pictures of an environment be left out where that changes nothing else, and nobody watches.
+
+    That is Gymnasium's CarRacing, whose drawing reads the world and leaves it as it is. Where another
+    wrapper stands between, which may look at the pictures, all are drawn.
+    """
+
+    def __init__(self, env: Env) -> None:
+        inner = env
+        while isinstance(inner, _BLIND):
+            inner = inner.env
+        module, name = type(inner).__module__, type(inner).__name__
+        drawn = (module, name) == ("gymnasium.envs.box2d.car_racing", "CarRacing")
+        watched = inner.render_mode == "human"  # a window shows every frame, at its own speed
+        self._env: Any = inner if drawn and not watched else None
+
+    def skipped(self) -> AbstractContextManager[None]:
+        """While it lasts, steps give the picture before them."""
+        return nullcontext() if self._env is None else self._without_drawing()
+
+    def draw(self, observation: Any) -> Any:
+        """The picture of the world as it stands, where it was left out; ``observation`` elsewhere."""
+        if self._env is None:
+            return observation
+        return type(self._env)._render(self._env, "state_pixels")
+
+    @contextmanager
+    def _without_drawing(self) -> Iterator[None]:
+        self._env._render = lambda mode: self._env.state
+        try:
+            yield
+        finally:
+            del self._env._render  # the class's own stands behind it
