@@ -12,7 +12,8 @@ import torch
 
 import escalade
 from escalade import EnvironmentFailure, InputError
-from escalade.engines import SHORTEST_TIMEOUT, silence, start_engine
+from escalade.engines import SHORTEST_TIMEOUT, process, silence, start_engine
+from escalade.engines.process import Worker
 from escalade.engines.processes import ProcessEngine
 from escalade.engines.worker import _ALIVE_SECONDS
 
@@ -88,7 +89,7 @@ def only_stuck(engine, folder):
 
 
 def test_a_stopped_worker_is_named_and_waited_for(clock, tmp_path, monkeypatch):
-    monkeypatch.setattr(silence, "_FIRST_NOTE_SECONDS", 2.0)
+    monkeypatch.setattr(process, "_FIRST_NOTE_SECONDS", 2.0)
     engine, notes = engine_with(partial(Sleeps, tmp_path), workers=1)
     try:
         engine.run(Job(), 4)
@@ -116,7 +117,7 @@ def test_work_that_goes_on_is_not_silent(clock, tmp_path):
     seen, clock.going = [], lambda: True
 
     def wait():
-        seen.append(engine._workers[0].silent.seconds)
+        seen.append(engine._workers[0].silent_seconds)
         assert len(seen) < 1000, "it never came"
         if seen != sorted(seen):  # it was silent for some looks, and then gave a sign
             (tmp_path / "enough").touch()
@@ -160,7 +161,7 @@ class Sent:
     """A worker that is ready, and the items that it was sent."""
 
     def __init__(self):
-        self.info, self.items, self.job, self.dropping = {"slots": 4}, set(), 0, None
+        self.info, self.items, self.has_job = {"slots": 4}, set(), True
         self.messages, self.sent = self, []
 
     def send(self, message):
@@ -198,38 +199,34 @@ def test_a_timeout_needs_processes(name, workers, tmp_path):
         start_engine(name, partial(Sleeps, tmp_path), workers, step_timeout=1.0)
 
 
+class Watched(Worker):
+    """A worker without a process."""
+
+    pid = 77
+
+    def __init__(self, items, info):
+        self.items, self.info = items, info
+        self.heard()
+
+
 def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(silence.time, "monotonic", lambda: now[0])
-
-    class Worker:
-        pid = 1
-
-        def __init__(self):
-            self.items, self.silent, self.info = {0}, silence.Clock(), {"slots": 1}
-
-    worker, watch = Worker(), silence.Silence(SHORTEST_TIMEOUT)
+    watched, watch = Watched({0}, {"slots": 1}), silence.Silence(SHORTEST_TIMEOUT)
     watch.begin()
     now[0] = 3600.0  # Ctrl-Z, and fg an hour later
-    assert watch.look([worker], Job(), print) == []
-    assert worker.silent.seconds == SHORTEST_TIMEOUT / 2
+    assert watch.look([watched], Job(), print) == []
+    assert watched.silent_seconds == SHORTEST_TIMEOUT / 2
 
 
 def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
     now, notes = [0.0], []
     monkeypatch.setattr(silence.time, "monotonic", lambda: now[0])
-
-    class Worker:
-        pid = 77
-
-        def __init__(self):
-            self.items, self.silent, self.info = set(), silence.Clock(), {}
-
-    worker, watch = Worker(), silence.Silence(None)
+    watched, watch = Watched(set(), {}), silence.Silence(None)
     watch.begin()
     for look in range(400):
         now[0] = look / 2
-        assert watch.look([worker], Job(), notes.append) == []
+        assert watch.look([watched], Job(), notes.append) == []
     assert len(notes) == 2  # after 30 seconds, and after four times as many
     assert "worker process 77 has been starting for 30 s" in notes[0]
 

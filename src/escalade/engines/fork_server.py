@@ -7,7 +7,6 @@ several threads may train at once.
 
 from __future__ import annotations
 
-import errno
 import multiprocessing
 import os
 import signal
@@ -29,13 +28,11 @@ _SERVER = "escalade.engines.server"
 _FOLDER = "ESCALADE_SERVER_FOLDER"
 _OWN = "ESCALADE_OWN_SERVER"
 _ALWAYS = [_SERVER, "escalade.engines.worker", __name__]
-_REFUSED = "cannot start worker processes: use `workers=0`"
 
 _lock = threading.RLock()
 _preloaded: list[str] = []
 _own_folder: bool | None = None
 _folders: set[str] = set()  # that this process has made
-_server_of: int | None = None  # process id of the process that started a server
 
 
 def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
@@ -47,20 +44,15 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
     find while they are imported.
 
     Raises:
-        InputError: this process may have no children, because it is daemonic or was forked from
-            one that has a server of its own, or is a worker itself; or there is no folder for its socket.
+        InputError: this process is a worker itself, or may have no children; or there is no folder for the
+            server's socket.
     """
-    global _server_of  # noqa: PLW0603 - multiprocessing's server is one per process as well
-    if multiprocessing.current_process().daemon:
-        raise InputError(f"a daemonic process {_REFUSED}")
     if is_worker():
         raise InputError(
-            f"a worker process {_REFUSED}, or keep what trains out of modules that workers import "
-            "(`if __name__ == '__main__':`)"
+            "a worker process cannot start worker processes: use `workers=0`, or keep what trains out of "
+            "modules that workers import (`if __name__ == '__main__':`)"
         )
     with _lock:
-        if _server_of not in (None, os.getpid()):
-            raise InputError(f"a process that was forked from one that trains {_REFUSED}")
         _preloaded.extend(module for module in modules if module not in _preloaded)
         forkserver.set_forkserver_preload([*_ALWAYS, *_preloaded])
         # The tracker, the server and its workers inherit this thread's mask: signals to the whole
@@ -68,37 +60,18 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
         given = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
         try:
-            _leave_lost_server()
             given |= {_FOLDER: _folder()} if _owns_folder() else {}
             os.environ.update(given)
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
             signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
             forkserver.ensure_running()
-        except ChildProcessError:  # the server is another process's child: it was started before a fork
-            raise InputError(f"a process that was forked from one with a fork server {_REFUSED}") from None
-        except OSError as problem:
-            full = problem.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-            mend = "end other programs" if full else "set TMPDIR to a short path with room"
-            raise InputError(
-                f"worker processes cannot be started ({problem}): {mend}, or give `workers=0`"
-            ) from None
+        except OSError as problem:  # of a full machine, of a TMPDIR without room, in a fork of what trains
+            raise InputError(f"worker processes cannot be started ({problem}): use `workers=0`") from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for name in given:
                 os.environ.pop(name, None)
-        _server_of = os.getpid()
-
-
-def _leave_lost_server() -> None:
-    """Forget a server whose folder was removed, as cleaners of /tmp do: the next one gets a new folder."""
-    server: Any = forkserver._forkserver
-    address = server._forkserver_address
-    if address is None or address.startswith("\0") or os.path.exists(address):  # \0: not in a folder
-        return
-    # The descriptor stays open: while this process lives, the lost server reports the ends of its workers.
-    server._forkserver_address = server._forkserver_alive_fd = server._forkserver_pid = None
-    process.current_process()._config["tempdir"] = None  # type: ignore[attr-defined]
 
 
 def _folder() -> str:

@@ -36,12 +36,12 @@ def dumped(value: Any, **how: Any) -> bytes:
 class JobMessage:
     """A job, pickled once for all workers; large arrays are copied only where they are not shared yet."""
 
-    def __init__(self, number: int, job: Any) -> None:
+    def __init__(self, job: Any) -> None:
         self._large: list[SharedMemory] = []
         # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only. A
         # script's classes, of noise of its own say, go by value.
         how = {"protocol": pickle.HIGHEST_PROTOCOL, "buffer_callback": self._stays_inside}
-        self._pickled = dumped(("job", number, job), **how)
+        self._pickled = dumped(("job", job), **how)
 
     def send(self, messages: Connection) -> None:
         """Send it to one worker.

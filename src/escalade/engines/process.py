@@ -10,9 +10,9 @@ from typing import Any
 
 from escalade.engines.base import Factory
 from escalade.engines.fork_server import WorkerProcess
-from escalade.engines.silence import Clock
 from escalade.engines.worker import CLOSE_SECONDS, ByValue, serve
 
+_FIRST_NOTE_SECONDS = 30.0  # of silence
 _MARGIN_SECONDS = 0.5  # for a worker to end by itself, after its time to close is over
 
 
@@ -26,13 +26,9 @@ class Worker:
         """:meth:`Work.info`; empty until the work is built."""
         self.items: set[int] = set()
         """Items given to the worker and not yet done."""
-        self.job = 0
-        """Number of the last job that it was sent."""
-        self.dropping: float | None = None
-        """The time when it was told that its job is dropped; None once it has given it up."""
-        self.silent = Clock()
-        self.busy_seconds = 0.0
-        """The seconds it had worked when it last sent results."""
+        self.has_job = False
+        """True once it was sent the job that runs."""
+        self.heard()
         context = get_context("forkserver")
         self.messages, theirs = context.Pipe()
         their_lifeline, self._lifeline = context.Pipe(duplex=False)
@@ -46,6 +42,11 @@ class Worker:
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid or 0
+
+    def heard(self) -> None:
+        """Begin to count anew: it gave a sign of life, or has nothing to do."""
+        self.silent_seconds = 0.0
+        self.next_note = _FIRST_NOTE_SECONDS
 
     def hang_up(self) -> None:
         """Close the pipes: the worker closes its work and ends by itself."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,20 +10,17 @@ from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from typing import Any, Literal
 
-from escalade.engines.base import EngineOptions, Factory, describe, ignore_note, keep_waiting
+from escalade.engines.base import EngineOptions, Factory, describe
+from escalade.engines.dispatch import Dispatcher, max_items_per_worker
 from escalade.engines.fork_server import warm_up
 from escalade.engines.messages import JobMessage
 from escalade.engines.process import Worker, stop_all
-from escalade.engines.report import NodeReport, Report
-from escalade.engines.results import Batch, Results
-from escalade.engines.shares import max_items_per_worker
+from escalade.engines.report import NodeReport
+from escalade.engines.results import Results
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure, InputError
 
 _LISTEN_SECONDS = 0.2
-_DROP_SECONDS = 1.0  # for a worker to give up a job that was dropped, before it is replaced
-_FILES = 4  # that this process has open of each worker
-_OTHER_FILES = 32
 _MOST_DEATHS = 20  # in a row, beyond one of each worker, with not one result between them
 
 
@@ -37,7 +33,7 @@ def start(factory: Factory, options: EngineOptions) -> ProcessEngine:
     return ProcessEngine(factory, options.workers, options.step_timeout, options.steps)
 
 
-class ProcessEngine:
+class ProcessEngine(Dispatcher):
     """Runs items on ``workers`` processes, each with ``factory``'s work.
 
     Items are handed out evenly; what does not fit a worker's slots waits here and goes to
@@ -46,8 +42,7 @@ class ProcessEngine:
     ``steps`` counts environment steps of some results, for the report.
 
     This side and a worker's may never both be sending what does not fit the pipe, so a job goes only to
-    workers that read: those without items. One that is still inside a job that was dropped is told so,
-    which is a few bytes, and gets another once it has answered; where it does not, it is replaced.
+    workers that read: those without items. One that is still inside a job that was given up is replaced.
     """
 
     reports: Literal["nodes", "workers"] = "workers"
@@ -59,21 +54,16 @@ class ProcessEngine:
         step_timeout: float | None = None,
         steps: Callable[[Any], int] | None = None,
     ) -> None:
-        self.on_note: Callable[[str], None] = ignore_note
-        self.on_wait: Callable[[], None] = keep_waiting
-        _check_files(workers)
+        super().__init__(steps)
         warm_up()
         self._factory = factory
-        self._number = 0  # of the job
         self._job: Any = None
-        self._message = JobMessage(0, None)  # the job as workers receive it, pickled once for all
+        self._message: JobMessage | None = None  # the job as workers receive it, pickled once for all
         self._waiting: deque[int] = deque()
-        self._results = Results(0)
         self._deaths = 0  # since the last result
         self._share_halvings = 0  # how often shares are halved: deaths, less the results since
         self._silence = Silence(step_timeout)
-        self._steps = steps
-        self._report, self._reported = Report(), 0.0
+        self._reported = 0.0
         self._workers: list[Worker] = []
         # Also when the owner forgets: workers ignore SIGTERM, with which multiprocessing would end them.
         self._end = Finalize(self, stop_all, args=(self._workers,), exitpriority=100)
@@ -86,12 +76,6 @@ class ProcessEngine:
                 raise InputError(f"{said} ({type(problem).__name__}: {problem})") from problem
 
     @property
-    def info(self) -> dict[str, Any]:
-        while not any(worker.info for worker in self._workers):
-            self._listen()
-        return next(worker.info for worker in self._workers if worker.info)
-
-    @property
     def pids(self) -> list[int]:
         """Process ids of the workers, for whoever watches them."""
         return [worker.pid for worker in self._workers]
@@ -99,52 +83,43 @@ class ProcessEngine:
     def run(self, job: Any, items: int) -> Results:
         return self.run_some(job, range(items))
 
-    def take_report(self) -> Report:
-        """Return what each worker did since the last call."""
-        taken, self._report = self._report, Report()
-        return taken
-
     def run_some(self, job: Any, items: Sequence[int]) -> Results:
         """Results of some of a job's items."""
         self._reported = self._reported or time.monotonic()
-        self._number += 1
-        self._job, self._results = job, Results(len(items))
-        self._message = JobMessage(self._number, job)
+        self._replace_busy()
+        self._job, self._message, self._results = job, JobMessage(job), Results(len(items))
         count = len(self._workers)
         # Every count-th item together: long and short episodes mix, and neighbours do not bunch.
         self._waiting = deque(item for first in range(count) for item in items[first::count])
         self._share = -(-len(items) // count)
         self._silence.begin()
         for worker in self._workers:
-            self._drop(worker)
+            worker.has_job = False
             self._hand_out(worker)
-        while self._results.missing:
-            self._listen()
-            self._end_silence()
-            self._end_late()
-            if any(worker.info for worker in self._workers):
-                self.on_wait()
-        self._job, self._message = None, JobMessage(0, None)  # which may be large
+        results = self._gather()
+        self._job = self._message = None  # which may be large
         now = time.monotonic()
         self._report.seconds += now - self._reported
         self._reported = now
-        return self._results
+        return results
 
     def close(self) -> None:
         self._end()
 
-    def _drop(self, worker: Worker) -> None:
-        """Tell a worker that nobody wants what it still has in hand of the job before."""
-        if worker.items:
+    def _infos(self) -> list[dict[str, Any]]:
+        return [worker.info for worker in self._workers if worker.info]
+
+    def _replace_busy(self) -> None:
+        """Replace the workers that are still inside a job that was given up."""
+        self._waiting.clear()
+        busy = [worker for worker in self._workers if worker.items]
+        stop_all(list(busy))
+        for worker in busy:
             worker.items.clear()
-            worker.dropping = time.monotonic()
-            with suppress(OSError):  # it is dead: its end of the pipe says so next
-                worker.messages.send(("drop",))
+            self._replace(worker)
 
     def _hand_out(self, worker: Worker) -> None:
         """Top a worker up to as much as it can be busy with."""
-        if not worker.info or worker.dropping is not None or not self._waiting:
-            return
         room = self._room(worker)
         if room <= 0:
             return
@@ -152,19 +127,16 @@ class ProcessEngine:
         while len(items) < room and self._waiting and self._waiting[0] not in self._silence.suspects:
             items.append(self._waiting.popleft())
         worker.items.update(items)
-        try:
-            if worker.job != self._number:
-                worker.job = self._number
+        with suppress(ConnectionError):  # it is dead: its end of the pipe says so next
+            if not worker.has_job and self._message is not None:
+                worker.has_job = True
                 self._message.send(worker.messages)
             worker.messages.send(("items", items))
-        except ConnectionError:
-            pass  # it is dead: its end of the pipe says so next, and the items go back
-        except OSError as problem:  # it lives, and would wait for the rest of the message
-            said = f"a worker could not be sent its work ({problem}): lower `workers`"
-            raise EngineFailure(said) from problem
 
     def _room(self, worker: Worker) -> int:
         """The number of further items that a worker may be given."""
+        if not worker.info or not self._waiting:
+            return 0
         suspects = self._silence.suspects
         if suspects and (self._waiting[0] in suspects or worker.items & suspects):
             return 0 if worker.items else 1  # alone, so that it is known which one it was
@@ -173,7 +145,6 @@ class ProcessEngine:
         return max(1, most >> self._share_halvings) - len(worker.items)
 
     def _listen(self) -> None:
-        """Wait for messages of any worker, and act on them."""
         by_connection = {worker.messages: worker for worker in self._workers}
         # Not for ever: a signal that arrives just before the wait begins would not end it.
         for ready in wait(list(by_connection), _LISTEN_SECONDS):
@@ -183,40 +154,26 @@ class ProcessEngine:
             except (EOFError, OSError):
                 self._bury(worker)
                 continue
-            worker.silent.end()
+            worker.heard()
             self._receive(worker, *message)
-            if self._number:
-                self._hand_out(worker)
+            self._hand_out(worker)
+        for worker in self._silence.look(self._workers, self._job, self.on_note):
+            worker.kill()
+            self._replace(worker)
 
     def _receive(self, worker: Worker, kind: str, *content: Any) -> None:
         if kind == "failed":
-            if worker.dropping is None:  # else nobody asks for it any more, and the worker ends
-                self._raise(*content)
+            self._raise(*content)
         elif kind == "ready":
             worker.info = content[0]
-        elif kind == "dropped":
-            worker.dropping = None
-        elif kind == "results" and content[0] == self._number:
+        elif kind == "results":
+            results, busy_seconds = content
             self._deaths, self._share_halvings = 0, max(0, self._share_halvings - 1)
-            _, singles, batches, raised, busy_seconds = content
-            self._count(worker, singles, batches, busy_seconds)
-            self._results.raised |= raised
-            for item, result in singles:
-                self._results.put(item, result)
-            for items, rows in batches:
-                self._results.put_many(items, rows)
-            done = {item for item, _ in singles}.union(*(map(int, items) for items, _ in batches))
+            part = self._report.nodes.setdefault(worker.name, NodeReport(worker.name, workers=1))
+            self._take_in(part, results, busy_seconds)
+            done = {int(item) for items, _ in results.in_batches() for item in items}
             worker.items -= done
             self._silence.suspects -= done
-
-    def _count(self, worker: Worker, singles: Any, batches: list[Batch], busy_seconds: float) -> None:
-        """Enter a message's results into the report."""
-        part = self._report.nodes.setdefault(worker.name, NodeReport(worker.name, workers=1))
-        part.items += len(singles) + sum(len(items) for items, _ in batches)
-        part.busy_seconds += busy_seconds - worker.busy_seconds
-        worker.busy_seconds = busy_seconds
-        if self._steps is not None:
-            part.env_steps += sum(self._steps(rows) for _, rows in batches)
 
     def _bury(self, worker: Worker) -> None:
         """Replace a worker that died."""
@@ -242,26 +199,9 @@ class ProcessEngine:
                 "lower `workers`"
             ) from problem
         self._workers[self._workers.index(worker)] = replacement
-        if self._number:
-            self._waiting.extendleft(sorted(worker.items, reverse=True))
-            for other in self._workers:
-                if other is not replacement:
-                    self._hand_out(other)
-
-    def _end_silence(self) -> None:
-        """Say who is being waited for; replace who has been silent for too long."""
-        for worker in self._silence.look(self._workers, self._job, self.on_note):
-            worker.kill()
-            self._replace(worker)
-
-    def _end_late(self) -> None:
-        """Replace who does not give up a job that was dropped: inside a step, perhaps, that never ends."""
-        latest = time.monotonic() - _DROP_SECONDS
-        for worker in list(self._workers):
-            told = worker.dropping
-            if told is not None and told < latest and not worker.messages.poll():  # else it is heard first
-                worker.kill()
-                self._replace(worker)
+        self._waiting.extendleft(sorted(worker.items, reverse=True))
+        for other in self._workers:
+            self._hand_out(other)
 
     def _raise(self, kind: type[Exception] | None, text: str, trace: str) -> None:
         if kind is not None:
@@ -269,16 +209,6 @@ class ProcessEngine:
         problem = EngineFailure(f"a worker failed: {text}")
         problem.add_note(trace)
         raise problem
-
-
-def _check_files(workers: int) -> None:
-    """Refuse more workers than there may be open files for, before one is started."""
-    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], _FILES * workers + _OTHER_FILES
-    if most not in (-1, resource.RLIM_INFINITY) and needed > most:
-        raise InputError(
-            f"`workers` {workers} need {needed} open files, and a process may have {most} here: "
-            "lower `workers`, or raise the limit with ulimit -n"
-        )
 
 
 def _how(code: int | None) -> str:

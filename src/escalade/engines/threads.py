@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import EngineOptions, Factory, Feed, Work, close_work, ignore_note, keep_waiting
+from escalade.engines.dispatch import max_items_per_worker
 from escalade.engines.feed import JobDropped, ListFeed
-from escalade.engines.shares import max_items_per_worker
 from escalade.errors import InputError
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from escalade.engines.base import SHORTEST_TIMEOUT, Factory, close_work
-from escalade.engines.feed import JobDropped
 from escalade.engines.messages import dumped, received_job
-from escalade.engines.results import joined
-from escalade.errors import EscaladeError, InputError, with_place
+from escalade.engines.results import Results
+from escalade.errors import EscaladeError, with_place
 from escalade.support.own_process import become_worker, collect_garbage
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ CLOSE_SECONDS = 2.0
 
 _FLUSH_SECONDS = 0.02
 _ALIVE_SECONDS = SHORTEST_TIMEOUT / 5  # between signs of life while there are no results to send
-_LOOK_SECONDS = 0.5  # between looks whether a job is still wanted while it runs
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -94,7 +92,7 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     one_blas_thread()
     become_worker()
     try:
-        _watch(lifeline)
+        threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
         loaded = factory.load()
         collect_garbage()
         _serve(loaded, messages)
@@ -106,31 +104,14 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
         _report(messages, None, with_place(problem), traceback.format_exc())
 
 
-def _watch(lifeline: Connection) -> None:
-    """Start the thread that ends this process with its engine.
-
-    Raises:
-        InputError: there may be no further thread.
-    """
-    try:
-        threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
-    except RuntimeError as problem:
-        raise InputError(
-            f"a worker process cannot start a thread ({problem}): lower `workers`, or raise the limit of "
-            "processes and threads (ulimit -u, or pids of a cgroup)"
-        ) from problem
-
-
 def _serve(factory: Factory, messages: Connection) -> None:
     work = factory()
     try:
         feed = _PipeFeed(messages)
         feed.send(("ready", work.info()))
         while True:
-            job = feed.next_job()
-            work.begin(job)
-            with suppress(JobDropped):
-                work.run(feed)
+            work.begin(feed.next_job())
+            work.run(feed)
     finally:
         close_work(work)
 
@@ -191,81 +172,51 @@ class _PipeFeed:
         self._poll = select.poll()
         self._poll.register(messages, select.POLLIN)
         self._items: deque[int] = deque()
-        self._results: list[tuple[int, Any]] = []
-        self._batches: list[tuple[Any, NDArray[Any]]] = []
-        self._raised: dict[int, str] = {}
-        self._sent = self._looked = time.monotonic()
-        self._job: tuple[int, Any] | None = None
-        self._number = -1
-        # True: the owner wants no more of the last job, and waits to hear that it is given up.
-        self._dropped = False
-        self._began = time.monotonic()
-        self._waited = 0.0
-
-    @property
-    def busy_seconds(self) -> float:
-        """Seconds since the work was built in which it was not waiting for the engine."""
-        return time.monotonic() - self._began - self._waited
+        self._jobs: deque[Any] = deque()  # that were not begun
+        self._results = Results(0)
+        self._sent = self._busy_since = time.monotonic()
 
     def next_job(self) -> Any:
-        """Wait for a job, once the one before has been handed in or given up."""
-        while self._job is None:
+        """Wait for a job, once the one before has been handed in."""
+        while not self._jobs:
             self.flush()
-            if self._dropped:
-                self._dropped = False
-                self.send(("dropped",))
             self._wait()
-        (self._number, job), self._job = self._job, None
-        return job
+        return self._jobs.popleft()
 
     def take(self, most: int, wait: bool) -> list[int]:
-        # Messages that are there are read first: items of a job that was dropped are worthless.
         while self._poll.poll(0):
             self._receive()
-        while wait and not self._items and not self._ends:
+        while wait and not self._items and not self._jobs:
             self.flush()
             self._wait()
-        if self._ends:
-            return []
         return [self._items.popleft() for _ in range(min(most, len(self._items)))]
 
     def put(self, item: int, result: Any) -> None:
-        self._results.append((item, result))
-        if time.monotonic() - self._sent > _FLUSH_SECONDS:
-            self.flush()
+        self._results.put(item, result)
+        self._flush_if_due()
 
     def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
-        self._batches.append((items, rows))
-        if time.monotonic() - self._sent > _FLUSH_SECONDS:
-            self.flush()
+        self._results.put_many(items, rows)
+        self._flush_if_due()
 
     def put_raised(self, item: int, words: str) -> None:
-        self._raised[item] = words
+        self._results.raised[item] = words
 
     def alive(self) -> None:
-        now = time.monotonic()
-        if now - self._sent > _ALIVE_SECONDS:
+        if time.monotonic() - self._sent > _ALIVE_SECONDS:
             self.send(("alive",))
-        if now - self._looked > _LOOK_SECONDS:
-            self._looked = now
-            while self._poll.poll(0):
-                self._receive()
-            if self._dropped:
-                raise JobDropped
+
+    def _flush_if_due(self) -> None:
+        if time.monotonic() - self._sent > _FLUSH_SECONDS:
+            self.flush()
 
     def flush(self) -> None:
         """Send the results so far: what is sent survives this process."""
-        if self._dropped:
-            self._forget()
-        if self._results or self._batches:
-            results = self._results, joined(self._batches), self._raised, self.busy_seconds
-            self.send(("results", self._number, *results))
-            self._forget()
+        if self._results.missing:
+            now = time.monotonic()
+            self.send(("results", self._results, now - self._busy_since))
+            self._results, self._busy_since = Results(0), now
         self._sent = time.monotonic()
-
-    def _forget(self) -> None:
-        """Begin anew with nothing to send."""
-        self._results, self._batches, self._raised = [], [], {}
 
     def send(self, message: tuple[Any, ...]) -> None:
         try:
@@ -274,28 +225,19 @@ class _PipeFeed:
             raise _EngineGone from None
         self._sent = time.monotonic()
 
-    @property
-    def _ends(self) -> bool:
-        """Tell whether there will be no more items of this job."""
-        return self._dropped or self._job is not None
-
     def _wait(self) -> None:
         began = time.monotonic()
         self._receive()
-        self._waited += time.monotonic() - began
+        self._busy_since += time.monotonic() - began
 
     def _receive(self) -> None:
         try:
-            kind, *content = self._messages.recv()
+            kind, content = self._messages.recv()
         except (EOFError, OSError):
             raise _EngineGone from None
         if kind == "memory":  # an OSError here is too little memory: a failure, and no reason to leave
-            kind, *content = received_job(self._messages, *content)
+            kind, content = received_job(self._messages, content)
         if kind == "job":
-            number, job = content
-            self._job = number, job
-        elif kind == "items":
-            self._items.extend(content[0])
-        elif kind == "drop":  # it may not even have been begun
-            self._job, self._dropped = None, True
-            self._items.clear()
+            self._jobs.append(content)
+        else:
+            self._items.extend(content)

@@ -10,17 +10,16 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from escalade.engines.base import EngineOptions, Factory, keep_waiting
-from escalade.engines.report import NodeReport, Report
+from escalade.engines.base import EngineOptions, Factory
+from escalade.engines.dispatch import Dispatcher, max_items_per_worker
+from escalade.engines.report import NodeReport
 from escalade.engines.results import Results
-from escalade.engines.shares import max_items_per_worker
 from escalade.errors import EngineFailure, EscaladeError, InputError
 from escalade.support.output import visible
 from escalade.wings.cluster.ray.cluster import RayCluster
@@ -79,7 +78,7 @@ class _Worker:
         return sum(len(chunk.items) for chunk in self.chunks.values())
 
 
-class RayEngine:
+class RayEngine(Dispatcher):
     """Runs items on the workers of a cluster, whose nodes come and go.
 
     Args:
@@ -90,25 +89,15 @@ class RayEngine:
     reports: Literal["nodes", "workers"] = "nodes"
 
     def __init__(self, cluster: Cluster, options: EngineOptions) -> None:
-        self.on_note: Callable[[str], None] = _to_stderr
-        self.on_wait: Callable[[], None] = keep_waiting
-        self.report = Report()
-        """The work of each since :meth:`take_report`."""
+        super().__init__(options.steps)
+        self.on_note = _to_stderr
         self._cluster = cluster
-        self._steps = options.steps
         self._workers: dict[Handle, _Worker] = {}
         self._fleet = Fleet(cluster, None if options.elastic else options.workers)
         self._number = self._chunk = self._share = 0
         self._job: Any = None
         self._waiting: deque[_Chunk] = deque()
-        self._results = Results(0)
         self._look()
-
-    @property
-    def info(self) -> dict[str, Any]:
-        while not any(worker.info for worker in self._workers.values()):
-            self._hear()
-        return next(worker.info for worker in self._workers.values() if worker.info)
 
     @property
     def dashboard(self) -> str | None:
@@ -118,8 +107,7 @@ class RayEngine:
     def run(self, job: Any, items: int) -> Results:
         self._number += 1
         self._job = self._cluster.put(job)
-        ready = sum(bool(worker.info) for worker in self._workers.values())
-        expected = max(1, ready, self._fleet.expected)
+        expected = max(1, len(self._infos()), self._fleet.expected)
         self._share = -(-items // expected)
         self._results = Results(items)
         # Every expected-th item together: long and short episodes mix, and neighbours do not bunch.
@@ -131,20 +119,12 @@ class RayEngine:
         for worker in self._workers.values():
             worker.chunks.clear()
         self._hand_out()
-        while self._results.missing:
-            self._hear()
-            if any(worker.info for worker in self._workers.values()):
-                self.on_wait()
-        self.report.seconds += time.monotonic() - began
+        results = self._gather()
+        self._report.seconds += time.monotonic() - began
         for key, count in Counter(worker.node for worker in self._workers.values() if worker.info).items():
             part = self._part(key)
             part.workers = max(part.workers, count)
-        return self._results
-
-    def take_report(self) -> Report:
-        """Return who did what since the last call."""
-        taken, self.report = self.report, Report()
-        return taken
+        return results
 
     def close(self) -> None:
         self._workers.clear()
@@ -152,9 +132,10 @@ class RayEngine:
 
     def _part(self, node: str) -> NodeReport:
         """The report's line of a node."""
-        if node not in self.report.nodes:
-            self.report.nodes[node] = NodeReport(self._fleet.name(node))
-        return self.report.nodes[node]
+        return self._report.nodes.setdefault(node, NodeReport(self._fleet.name(node)))
+
+    def _infos(self) -> list[dict[str, Any]]:
+        return [worker.info for worker in self._workers.values() if worker.info]
 
     def _hand_out(self) -> None:
         """Top all workers up to as much as they can be busy with."""
@@ -182,8 +163,7 @@ class RayEngine:
             self._part(worker.node).repeated_chunks += losses > 0
             self._cluster.send(handle, self._chunk, self._number, self._job, items[:piece].tolist())
 
-    def _hear(self) -> None:
-        """Wait for news, and act on all there is."""
+    def _listen(self) -> None:
         try:
             # Not for ever: nodes are looked at meanwhile, and a signal just before would not end it.
             self._act(self._cluster.events.get(timeout=_LISTEN_SECONDS))
@@ -198,8 +178,7 @@ class RayEngine:
         self._fleet.look(self.on_note)
         for _ in range(self._fleet.asked - len(self._workers)):
             self._workers[self._cluster.start_worker(sorted(self._fleet.avoided))] = _Worker()
-        ready = any(worker.info for worker in self._workers.values())
-        self._fleet.explain(bool(self._results.missing) and not ready, self.on_note)
+        self._fleet.explain(bool(self._results.missing) and not self._infos(), self.on_note)
 
     def _act(self, event: Event) -> None:
         worker = self._workers.get(event.worker)
@@ -207,7 +186,7 @@ class RayEngine:
             return  # it was given up
         match event:
             case Reply():
-                self._take_in(worker, event)
+                self._answer(worker, event)
                 self._top_up(event.worker, worker)
             case Ready():
                 worker.node, worker.info, worker.served = event.node, event.info, True
@@ -217,20 +196,14 @@ class RayEngine:
             case Failed():
                 self._fail(worker, event)
 
-    def _take_in(self, worker: _Worker, reply: Reply) -> None:
+    def _answer(self, worker: _Worker, reply: Reply) -> None:
         worker.node = reply.node
         part = self._part(worker.node)
-        part.busy_seconds += reply.busy_seconds
         for note in reply.notes:
             self.on_note(f"{part.name}: {note}")
-        if worker.chunks.pop(reply.chunk, None) is None or reply.results is None:
-            return  # of a job before
-        self._results.raised |= reply.results.raised
-        for items, rows in reply.results.in_batches():
-            self._results.put_many(items, rows)
-            part.items += len(items)
-            if self._steps is not None:
-                part.env_steps += self._steps(rows)
+        known = worker.chunks.pop(reply.chunk, None) is not None  # else it is of a job before
+        results = reply.results if known and reply.results is not None else Results(0)
+        self._take_in(part, results, reply.busy_seconds)
 
     def _lose(self, worker: _Worker, event: Lost) -> None:
         """Let others do what a worker had in hand, while its cluster starts it again."""
