@@ -68,18 +68,6 @@ def test_a_film_of_nothing_is_refused(run, tmp_path, given, said):
         escalade.render(run, tmp_path / "film.gif", **given)
 
 
-@pytest.mark.parametrize("path", [None, 3])
-def test_what_is_no_path_is_refused(path):
-    for use in (escalade.evaluate, escalade.load, escalade.resume):
-        with pytest.raises(InputError, match="is no path"):
-            use(path)
-
-
-def test_a_policy_that_was_loaded_is_no_path(run):
-    with pytest.raises(InputError, match="an object of Policy is no path: give text"):
-        escalade.evaluate(escalade.load(run))
-
-
 def test_arguments_come_over_the_runs_own(tmp_path):
     options = TINY | {"env_kwargs": {"observation": "box32"}}
     run = escalade.train("tests.environments:Tiny-v0", run_dir=tmp_path / "run", **options)

@@ -484,7 +484,7 @@ def test_a_full_disk_is_reported_when_a_later_row_cannot_be_written(inside, monk
     def swap(recorder, run):
         opened(recorder, run)
         recorder.close()
-        recorder._table._file = open("/dev/full", "a")  # noqa: SIM115 - which the recorder closes
+        recorder._file = open("/dev/full", "a")  # noqa: SIM115 - which the recorder closes
 
     monkeypatch.setattr(ProgressFile, "__init__", swap)
     result = inside("train", ENV, *SMALL, "--run-dir", "run")

@@ -140,7 +140,7 @@ def test_a_fork_of_a_process_that_trains_has_no_workers(tmp_path):
     train(tmp_path / "parent")
     kind, text = answer(multiprocessing.get_context("fork"), partial(train, tmp_path / "child"))
     assert kind == "InputError"
-    assert re.fullmatch(r"worker processes cannot be started \(.*\): use `workers=0`", text)
+    assert re.fullmatch(r"worker processes cannot be started \(.*\): set TMPDIR .*, or use `workers=0`", text)
 
 
 def test_work_that_cannot_be_sent_says_what_to_do_instead(tmp_path):

@@ -67,7 +67,8 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
             signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
             forkserver.ensure_running()
         except OSError as problem:  # of a full machine, of a TMPDIR without room, in a fork of what trains
-            raise InputError(f"worker processes cannot be started ({problem}): use `workers=0`") from None
+            mend = "set TMPDIR to a short path with room, or use `workers=0`"
+            raise InputError(f"worker processes cannot be started ({problem}): {mend}") from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for name in given:

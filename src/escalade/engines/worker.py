@@ -189,6 +189,8 @@ class _PipeFeed:
         while wait and not self._items and not self._jobs:
             self.flush()
             self._wait()
+        if self._jobs:  # what is there are its items
+            return []
         return [self._items.popleft() for _ in range(min(most, len(self._items)))]
 
     def put(self, item: int, result: Any) -> None:

@@ -14,7 +14,7 @@ from escalade.storage.tensors import Damaged, State, Stored, Tensors, read, writ
 
 T = TypeVar("T")
 
-_NAME = re.compile(r"^generation-([0-9]+)\.safetensors$")
+_NAME = re.compile(r"generation-([0-9]{6,})\.safetensors")
 
 _KEPT = 2
 
@@ -35,19 +35,14 @@ class Checkpoints:
         self.folder = folder
 
     def make(self) -> None:
-        """Make the folder, where it is missing; the run's own must be there: one that was removed stays so.
-
-        Raises:
-            InputError: it is a link.
-        """
-        self.refuse_link()
+        """Make the folder if it is missing; the run's own must be there: one that was removed stays so."""
         self.folder.mkdir(exist_ok=True)
 
     def save(self, generation: int, tensors: Tensors, state: State, snapshot_every: int = 0) -> None:
         """Write the checkpoint after ``generation`` generations; drop those no longer needed.
 
         Raises:
-            InputError: the folder is a link, or cannot be written.
+            InputError: the folder cannot be written.
         """
         with storage(self.folder):
             self.make()
@@ -102,12 +97,7 @@ class Checkpoints:
             raise Damaged(f"{path} cannot be used: {problem}") from None
 
     def drop_after(self, generation: int) -> None:
-        """Forget checkpoints later than ``generation``.
-
-        Raises:
-            InputError: the folder is a link.
-        """
-        self.refuse_link()
+        """Forget checkpoints later than ``generation``."""
         for later in self.generations():
             if later > generation:
                 self._remove(later)
@@ -122,25 +112,13 @@ class Checkpoints:
             names = [file.name for file in self.folder.glob("*.safetensors")]
         except OSError as problem:
             raise Unreadable(f"{self.folder} cannot be read: {problem.strerror}") from None
-        found = [(name, int(match[1])) for name in names if (match := _NAME.match(name))]
-        return sorted(number for name, number in found if self.path(number).name == name)
+        return sorted(int(match[1]) for name in names if (match := _NAME.fullmatch(name)))
 
     def path(self, generation: int) -> Path:
         """Return the path of a generation's checkpoint."""
         return self.folder / f"generation-{generation:06d}.safetensors"
 
-    def refuse_link(self) -> None:
-        """Refuse a link: it may lead to another run's checkpoints, and nothing there is ours to remove."""
-        if self.folder.is_symlink():
-            raise InputError(
-                f"{self.folder} is a link, and what it leads to is left alone: put the files in its place "
-                "(a run folder as a whole may be a link)"
-            )
-
     def _remove(self, generation: int) -> None:
         path = self.path(generation)
         with storage(path):
-            if path.is_dir() and not path.is_symlink():  # not ours: keep what is in it
-                path.rename(path.with_name(f"{path.name}.set-aside"))
-            else:
-                path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)

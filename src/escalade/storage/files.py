@@ -15,30 +15,21 @@ from escalade.errors import InputError, StorageFailure
 
 AnyPath = str | os.PathLike[str]
 
-_LONGEST_SHOWN = 100  # characters of what is no path
-
 
 def path_of(path: AnyPath, mend: str = "name another place") -> Path:
     """``path`` as a Path; ``mend`` is for one that cannot be.
 
     Raises:
-        InputError: it is none, such as None, a number or empty text; it is too long, or in a closed folder.
+        InputError: it is empty or too long, or in a closed folder.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{_shown(path)} is no path: give text, or a pathlib.Path")
-    if not os.fspath(path) or "\0" in os.fspath(path):
-        raise InputError(f"{os.fspath(path)!r} is no path: name a file or a folder")
+    if not os.fspath(path):
+        raise InputError("an empty path: name a file or a folder")
     try:  # which Path.exists and the like would raise
         os.stat(path)
     except OSError as problem:
         if problem.errno in (errno.ENAMETOOLONG, errno.EACCES):
             raise InputError(f"{os.fspath(path)!r} cannot be opened ({problem.strerror}): {mend}") from None
     return Path(path)
-
-
-def _shown(thing: object) -> str:
-    shown = repr(thing)
-    return shown if len(shown) <= _LONGEST_SHOWN else f"an object of {type(thing).__name__}"
 
 
 # Errors of a write that come from the path, not from the disk.
@@ -90,8 +81,6 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"there is no file {path}") from None
     except OSError as problem:
         raise Unreadable(f"{path} cannot be read: {problem.strerror}") from None
-    except ValueError:
-        raise InputError(f"{str(path)!r} is no name of a file") from None
     if not regular:
         raise InputError(f"{path} is not a file")
     return data
@@ -203,9 +192,7 @@ def temporary_folder() -> Path:
 def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    except OSError as problem:
-        if problem.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # of file systems that cannot
-            raise
+        with suppress(OSError):  # of file systems that cannot
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from escalade.errors import EscaladeError, InputError, nearest
+from escalade.errors import InputError, nearest
 from escalade.storage.checkpoints import Checkpoints
 from escalade.storage.files import (
     AnyPath,
@@ -94,14 +94,14 @@ class RunFolder:
         path, made = _fresh(path_of(runs), subject, label) if path is None else (path_of(path, mend), [])
         folder = cls(path)
         with storage(path, mend):
-            folder._check_free()  # before the lock, for a finished run's folder may be write-protected
             folder._made = made or _missing(path)
             path.mkdir(parents=True, exist_ok=True)
             folder._ours = not any(path.iterdir())
-            folder.checkpoints.make()
         folder.lock.acquire()
         try:
             folder._check_free()
+            with storage(path, mend):
+                folder.checkpoints.make()
         except BaseException:
             folder.lock.release()
             raise
@@ -111,11 +111,6 @@ class RunFolder:
         """Refuse a folder that a new run would not have for itself."""
         if self.config.exists():
             raise _taken(self.path)
-        try:
-            str(self.path).encode()
-        except UnicodeEncodeError:
-            raise InputError(f"`run_dir` {str(self.path)!r} is not UTF-8: choose another name") from None
-        self.checkpoints.refuse_link()
         if runs := [run for run in _runs_in(self.path) if (run / self.checkpoints.folder.name).is_dir()]:
             raise InputError(
                 f"`run_dir` {self.path} holds {counted(len(runs), 'run')}; name a folder of its own, such as "
@@ -205,17 +200,9 @@ class RunFolder:
         return path.name in own or is_temporary(path)
 
     def _began(self) -> bool:
-        """Tell whether the run had a generation; yes where it cannot be told."""
-        try:
-            # A checkpoint of generation 0 is how the run begins.
-            return self._rows() > 0 or any(self.checkpoints.generations())
-        except EscaladeError:
-            return True
-
-    @property
-    def _center_folders(self) -> list[Path]:
-        """The folder of centres; none where it is a link, for what that leads to is not ours to remove."""
-        return [] if self.centers.is_symlink() else [self.centers]
+        """Tell whether the run had a generation."""
+        # A checkpoint of generation 0 is how the run begins.
+        return self._rows() > 0 or any(self.checkpoints.generations())
 
     def sync_tables(self) -> None:
         """Have the rows so far on the disk, where a loss of power leaves them."""
@@ -226,7 +213,7 @@ class RunFolder:
     def forget_after(self, generation: int) -> None:
         """Drop checkpoints later than ``generation``, and what a killed run left half written."""
         self.checkpoints.drop_after(generation)
-        for folder in (self.path, self.checkpoints.folder, *self._center_folders):
+        for folder in (self.path, self.checkpoints.folder, self.centers):
             with storage(folder):
                 remove_strays(folder)
 
@@ -242,8 +229,7 @@ class RunFolder:
 
     def forget_end(self) -> None:
         """Remove what an earlier end of the run left: one that is killed from now on has not ended."""
-        centers = (file for folder in self._center_folders for file in folder.glob("*.safetensors"))
-        for file in (self.summary, self.policy, *(file for file in centers if file.stem.isdecimal())):
+        for file in (self.summary, self.policy, *self.centers.glob("*.safetensors")):
             with storage(file):
                 file.unlink(missing_ok=True)
 

@@ -232,12 +232,6 @@ def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
     assert "seed 3 is that" not in escalade.compare(tmp_path / "1").to_markdown()
 
 
-@pytest.mark.parametrize("show", [escalade.compare, escalade.plot, escalade.report, escalade.sweep])
-def test_what_is_no_path_is_one_line(show):
-    with pytest.raises(InputError, match="None is no path"):
-        show(None)
-
-
 def test_names_are_told_apart_in_a_narrow_terminal_too(found, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     shown = str(found)

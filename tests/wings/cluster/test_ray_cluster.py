@@ -118,7 +118,7 @@ def test_every_node_works_and_an_actor_that_dies_costs_nothing(engine, tmp_path)
     results = engine.run(("die once", 11, str(tmp_path / "died")), 60).in_order()
     assert values(results) == [item**2 for item in range(60)]
     assert (tmp_path / "died").exists()
-    parts = engine.report.nodes.values()
+    parts = engine._report.nodes.values()
     assert sum(part.repeated_chunks for part in parts) >= 1
     assert sum(part.items for part in parts) >= 60
 

@@ -159,7 +159,7 @@ def test_what_a_lost_worker_had_is_run_by_others_and_it_is_replaced():
     assert cluster.started == 2  # it is the cluster that starts it again
     assert squares(run.run("job", 20)) == [item**2 for item in range(20)]
     assert lost[0] in {worker for worker, _ in cluster.sent[-8:]}
-    parts = run.report.nodes.values()
+    parts = run._report.nodes.values()
     assert sum(part.lost_chunks for part in parts) >= 1
     assert sum(part.repeated_chunks for part in parts) >= 1
     assert sum(part.items for part in parts) == 2 * 20
@@ -209,7 +209,7 @@ def test_an_answer_of_the_job_before_is_not_listened_to():
     results = run.run("job", 12)
     assert results.in_order() == [(2, item**2) for item in range(12)]
     assert results.raised == {3: "raised in 2", 8: "raised in 2"}
-    assert not any(part.lost_chunks for part in run.report.nodes.values())
+    assert not any(part.lost_chunks for part in run._report.nodes.values())
 
 
 def test_what_a_worker_had_that_is_not_started_again_is_run_by_another():
