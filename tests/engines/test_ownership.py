@@ -128,6 +128,7 @@ def test_a_worker_has_no_workers():
         nested(None)
 
 
+@pytest.mark.slow("src/escalade/engines/fork_server.py")
 def test_a_child_that_trains_leaves_its_parents_folder(tmp_path):
     train(tmp_path / "before")
     folder = multiprocessing.util.get_temp_dir()

@@ -4,17 +4,14 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 import threadpoolctl
 from tests.commands import DEADLINE, wait_until
 
-import escalade
 from escalade import EngineFailure, EnvironmentFailure, InputError
 from escalade.engines import InProcessEngine, processes
 from escalade.engines.messages import JobMessage
@@ -174,11 +171,6 @@ def test_in_process_and_processes_agree(engine):
     assert here.info["slots"] == engine.info["slots"] == 4
 
 
-def test_each_job_reaches_every_worker_that_works_on_it(engine):
-    for word in ("one", "two", "three"):
-        assert {result[2][0] for result in engine.run(("fine", None, word), 30).in_order()} == {word}
-
-
 def test_workers_are_used_together(engine):
     assert wait_ready(engine)
     assert len({result[1] for result in engine.run(("fine", None), 60).in_order()}) == 3
@@ -200,7 +192,7 @@ def test_the_work_of_a_worker_that_dies_is_run_again(engine, tmp_path):
 
 
 def test_workers_that_are_killed_between_jobs_are_replaced(engine):
-    for _ in range(5):
+    for _ in range(2):
         for pid in engine.pids:
             os.kill(pid, signal.SIGKILL)
         assert values(engine.run(("fine", None), 10).in_order()) == [item**2 for item in range(10)]
@@ -266,15 +258,10 @@ def test_what_the_work_raises_arrives_with_its_class(engine):
 
 
 def test_an_unexpected_exception_arrives_with_its_trace(engine):
-    with pytest.raises(EngineFailure, match="ZeroDivisionError: by nought") as failure:
+    place = r"^a worker failed: ZeroDivisionError: by nought \(line \d+ of test_processes\.py\)"
+    with pytest.raises(EngineFailure, match=place) as failure:
         engine.run(("raise", 5, ZeroDivisionError("by nought")), 10)
     assert "in one" in "".join(failure.value.__notes__)
-
-
-def test_an_unexpected_exception_says_where_it_was_raised(engine):
-    place = r"^a worker failed: ZeroDivisionError: by nought \(line \d+ of test_processes\.py\)"
-    with pytest.raises(EngineFailure, match=place):
-        engine.run(("raise", 5, ZeroDivisionError("by nought")), 10)
 
 
 def test_work_may_start_processes_of_its_own():
@@ -334,44 +321,6 @@ def test_a_worker_runs_one_blas_thread_whatever_the_shell_says(monkeypatch):
     assert [os.environ[name] for name in names] == ["1", "1", "1"]
 
 
-_SERVED_BEFORE = """
-import multiprocessing
-from escalade.engines.processes import ProcessEngine
-
-class Threads:
-    def info(self):
-        return {"slots": 1}
-
-    def begin(self, job):
-        pass
-
-    def run(self, feed):
-        import threadpoolctl
-
-        pools = threadpoolctl.threadpool_info()
-        for item in feed.take(1, wait=True):
-            feed.put(item, [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"])
-
-    def close(self):
-        pass
-
-multiprocessing.set_forkserver_preload(["numpy"])
-before = multiprocessing.get_context("forkserver").Process(target=id, args=(0,))
-before.start()
-engine = ProcessEngine(Threads, 1)
-print(set(engine.run(None, 1).in_order()[0]))
-engine.close()
-"""
-
-
-def test_a_worker_runs_one_blas_thread_where_the_users_program_started_its_server():
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    environment |= {"PYTHONPATH": str(Path(escalade.__file__).parent.parent), "OPENBLAS_NUM_THREADS": "2"}
-    line = [sys.executable, "-c", _SERVED_BEFORE]
-    ended = subprocess.run(line, check=False, env=environment, capture_output=True, text=True)
-    assert ended.stdout == "{1}\n", ended.stderr
-
-
 def test_more_workers_than_can_be_started_are_refused(monkeypatch):
     started = []
 
@@ -406,7 +355,7 @@ def alive(process):
 
 def test_killing_at_random_loses_and_doubles_nothing(engine):
     chance, kills = random.Random(3), []
-    for job in range(15):
+    for job in range(6):
         moments = [chance.randrange(201)]  # results that are missing when somebody dies
 
         def wait(moments=moments):

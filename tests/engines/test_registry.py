@@ -1,18 +1,14 @@
 """Engines by name: one entry and one file each."""
 
-import sys
-from types import ModuleType
-
 import pytest
 from tests.engines.owners import Closes
 
 import escalade
 from escalade import InputError
 from escalade.config.options import Config
-from escalade.engines import ENGINES, InProcessEngine, start_engine
+from escalade.engines import InProcessEngine, start_engine
 from escalade.engines.processes import ProcessEngine
 from escalade.engines.threads import ThreadEngine
-from escalade.support.registry import Entry
 
 
 class Doubles:
@@ -53,17 +49,6 @@ def test_an_unknown_engine_is_named_with_its_nearest():
         start_engine("slurm", Doubles, 2)
     with pytest.raises(InputError, match="unknown `engine` 'thread'; did you mean threads"):
         Config(env="CartPole-v1", engine="thread")
-
-
-def test_a_new_engine_is_one_file_and_one_entry(monkeypatch):
-    module = ModuleType("an_engine_of_mine")
-    module.start = lambda factory, options: (InProcessEngine(factory), options.workers)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(ENGINES, "mine", Entry("as a test", f"{module.__name__}:start"))
-    engine, workers = start_engine("mine", Doubles, 3)
-    assert engine.run(0, 2).in_order() == [0, 2]
-    assert workers == 3
-    assert Config(env="CartPole-v1", engine="mine").engine == "mine"
 
 
 def test_threads_train_to_the_same_bits(tmp_path):

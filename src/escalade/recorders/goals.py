@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +10,6 @@ from escalade.errors import InputError
 from escalade.recorders.row import Row
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import number
-
-_SPACING = 0.01  # between rows that are kept, as a share of the run so far
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,7 @@ class RunInfo:
 
 
 class Outlook:
-    """The time that a run has left until its first budget is spent, at the pace of the later half so far.
+    """The time that a run has left until its first budget is spent, at the pace so far.
 
     Args:
         goals: of the run.
@@ -111,38 +108,25 @@ class Outlook:
 
     def __init__(self, goals: Goals, earlier: Sequence[Row] = (), *, paced: bool = False) -> None:
         self._goals = goals
-        self._row = earlier[-1] if earlier and not paced else None
-        self._marks = deque([(0.0, 0, 0) if self._row is None else _mark(self._row)])
-        for row in earlier if paced else ():
-            self.add(row)
+        self._row = earlier[-1] if earlier else None
+        self._first = None if paced else self._row
 
     def add(self, row: Row) -> None:
         """Take note of a row."""
         self._row = row
-        if row.seconds - self._marks[-1][0] >= _SPACING * row.seconds:
-            self._marks.append(_mark(row))
-        while len(self._marks) > 2 and self._marks[1][0] <= row.seconds / 2:
-            self._marks.popleft()
 
     def seconds_left(self) -> float | None:
-        """Seconds until the first budget is spent; None where there is no budget, or no pace yet."""
-        goals, row = self._goals, self._row
+        """Seconds until the first budget is spent; None if there is no budget, or no pace yet."""
+        goals, row, first = self._goals, self._row, self._first
         if row is None:
             return None
-        seconds, generations, steps = self._marks[0]
-        passed = row.seconds - seconds
+        passed = row.seconds - (0.0 if first is None else first.seconds)
         left = [] if goals.seconds is None else [goals.seconds - row.seconds]
-        for limit, now, before in (
-            (goals.generations, row.generation, generations),
-            (goals.env_steps, row.env_steps or 0, steps),
-        ):
+        for limit, column in ((goals.generations, "generation"), (goals.env_steps, "env_steps")):
+            now, before = (0 if one is None else getattr(one, column) or 0 for one in (row, first))
             if limit is not None and now > before and passed > 0:
                 left.append((limit - now) * passed / (now - before))
         return max(0.0, min(left)) if left else None
-
-
-def _mark(row: Row) -> tuple[float, int, int]:
-    return row.seconds, row.generation, row.env_steps or 0
 
 
 def duration(seconds: float) -> str:
