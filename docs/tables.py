@@ -19,7 +19,7 @@ from escalade.config import forms
 from escalade.config.declared import readers_of
 from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.storage.zoo import names
+from escalade.storage.run_folder import zoo_names
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, StrategyEntry
 from escalade.support.numbers import number
@@ -74,7 +74,7 @@ def zoo() -> str:
     rows = [
         f"| `{found['name']}` | {number(found['target_return'])} | {number(found['return_mean'])} "
         f"± {number(found['return_std'])} | {found['parameters']} | `{found['command']}` |"
-        for found in map(facts, names())
+        for found in map(facts, zoo_names())
     ]
     return "\n".join(head + rows)
 

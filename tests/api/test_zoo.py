@@ -9,8 +9,7 @@ import escalade
 from escalade.cli.main import main
 from escalade.config import presets
 from escalade.config.files import read_config
-from escalade.storage.run_folder import RunFolder
-from escalade.storage.zoo import ZOO, names
+from escalade.storage.run_folder import ZOO, RunFolder, zoo_names
 
 CHEAP = ["CartPole-v1", "MountainCarContinuous-v0"]
 
@@ -20,8 +19,8 @@ def target(name):
 
 
 def test_every_preset_that_is_solved_has_a_policy():
-    solved = {name for name in presets.names() if presets.read(name).result}
-    assert set(names()) == solved
+    solved = {name for name in presets.zoo_names() if presets.read(name).result}
+    assert set(zoo_names()) == solved
 
 
 @pytest.mark.parametrize("name", CHEAP)
@@ -30,7 +29,7 @@ def test_a_cheap_policy_reaches_its_target(name):
 
 
 @pytest.mark.slow("src/escalade/zoo", "src/escalade/envs", "src/escalade/policies", "benchmarks/zoo.py")
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", zoo_names())
 def test_the_score_of_a_policy_reaches_its_target(name):
     """As ``escalade eval`` plays it here: on another machine the same, to within rounding and chance."""
     found = escalade.evaluate(f"zoo:{name}")
@@ -38,7 +37,7 @@ def test_the_score_of_a_policy_reaches_its_target(name):
     assert found.mean >= target(name)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", zoo_names())
 def test_what_lies_beside_a_policy(name):
     folder = RunFolder.open(f"zoo:{name}")
     config, summary = read_config(folder), folder.read_summary()
@@ -61,7 +60,7 @@ def test_the_list(capsys):
     assert "zoo:LunarLanderContinuous-v3" in capsys.readouterr().out
     assert main(["zoo", "--json"]) == 0
     listed = {facts["name"]: facts for facts in json.loads(capsys.readouterr().out)}
-    assert listed.keys() == {f"zoo:{name}" for name in names()}
+    assert listed.keys() == {f"zoo:{name}" for name in zoo_names()}
     lander = listed["zoo:LunarLanderContinuous-v3"]
     assert lander["env_kwargs"] == {"continuous": True}
     assert (lander["parameters"], lander["target_return"], lander["episodes"]) == (16, 200.0, 100)

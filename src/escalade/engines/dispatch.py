@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from escalade.engines.base import ignore_note, keep_waiting
 from escalade.engines.report import NodeReport, Report
@@ -32,6 +32,9 @@ class Dispatcher(ABC):
     Args:
         steps: counts environment steps of some results, for the report.
     """
+
+    reports: Literal["nodes", "workers"]
+    """The subject of its report."""
 
     def __init__(self, steps: Callable[[Any], int] | None) -> None:
         self.on_note: Callable[[str], None] = ignore_note

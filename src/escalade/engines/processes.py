@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
-from typing import Any, Literal
+from typing import Any
 
 from escalade.engines.base import EngineOptions, Factory, describe
 from escalade.engines.dispatch import Dispatcher, max_items_per_worker
@@ -45,7 +45,7 @@ class ProcessEngine(Dispatcher):
     workers that read: those without items. One that is still inside a job that was given up is replaced.
     """
 
-    reports: Literal["nodes", "workers"] = "workers"
+    reports = "workers"
 
     def __init__(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
 
 
 @dataclass
@@ -46,15 +45,3 @@ class Report:
             f"cluster: {len(parts)} nodes, {workers} workers, {steps:,.0f} steps/s, idle {idle:.0%}, "
             f"{lost} chunks lost, {repeated} repeated"
         )
-
-
-@runtime_checkable
-class Reporting(Protocol):
-    """An engine that counts what each node or each worker did."""
-
-    reports: Literal["nodes", "workers"]
-    """The subject of its report."""
-
-    def take_report(self) -> Report:
-        """Return what was done since the last call."""
-        ...

@@ -30,9 +30,8 @@ from escalade.policies.population.layout import copy_on_cpu, on_cpu
 from escalade.policies.population.stack import Stack
 from escalade.policies.population.torch_network import Batching, TorchNetwork
 from escalade.storage.files import AnyPath, path_of
-from escalade.storage.run_folder import RunFolder
+from escalade.storage.run_folder import RunFolder, located
 from escalade.storage.tensors import write
-from escalade.storage.zoo import located
 from escalade.support.exact import cpu_by_default
 
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import fields
@@ -12,7 +11,7 @@ from pathlib import Path
 from escalade.errors import InputError
 from escalade.recorders.goals import RunInfo
 from escalade.recorders.row import COLUMNS, QUANTILES, Row
-from escalade.recorders.tables import TableFile, kept_rows, rewind_table, whole_lines
+from escalade.recorders.tables import TableFile, columns_in, kept_rows, rewind_table, whole_lines
 from escalade.storage.files import read_bytes
 from escalade.storage.run_folder import RunFolder
 
@@ -47,10 +46,7 @@ def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
     """
     columns = (*COLUMNS, *info)
     if path.exists():
-        try:
-            _columns(kept_rows(path, columns, generations)[0], path)
-        except InputError as problem:
-            raise InputError(f"{problem}: correct it, or move the file away to go on without it") from None
+        _columns(kept_rows(path, columns, generations)[0], path)
     return rewind_table(path, columns, generations)
 
 
@@ -66,9 +62,7 @@ def read_progress(path: Path) -> dict[str, list[float]]:
         raise InputError(
             f"{path.parent} has no progress.csv: it is no run folder, or a policy without its run"
         )
-    data = read_bytes(path)
-    whole = whole_lines(data)
-    return _columns((whole or data).decode(errors="replace"), path)
+    return _columns(whole_lines(read_bytes(path)).decode(errors="replace"), path)
 
 
 def columns_of(folder: RunFolder) -> dict[str, list[float]]:
@@ -84,12 +78,13 @@ def columns_of(folder: RunFolder) -> dict[str, list[float]]:
 
 def _columns(text: str, path: Path) -> dict[str, list[float]]:
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        rows, names = list(reader), dict.fromkeys([*COLUMNS, *(reader.fieldnames or ())])
-        found = {name: [float(row[name] or "nan") for row in rows] for name in names}
-    except (KeyError, ValueError, TypeError, csv.Error):
-        raise InputError(f"{path} is not a progress.csv that Escalade wrote") from None
-    return found
+        table = columns_in(text)
+        names = dict.fromkeys([*COLUMNS, *table])
+        return {name: [float(cell or "nan") for cell in table[name]] for name in names}
+    except (KeyError, ValueError, csv.Error):
+        raise InputError(
+            f"{path} is not a progress.csv that Escalade wrote: correct it, or move it away"
+        ) from None
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -98,10 +93,7 @@ def read_rows(path: Path) -> list[Row]:
     Raises:
         InputError: there is none, or it is not one.
     """
-    return _listed(read_progress(path))
-
-
-def _listed(columns: dict[str, list[float]]) -> list[Row]:
+    columns = read_progress(path)
     return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
 
 
@@ -128,8 +120,7 @@ class ProgressTail:
         if self._state == (found.st_ino, found.st_size):
             return []
         self._state = found.st_ino, found.st_size
-        text = whole_lines(read_bytes(self._path)).decode(errors="replace")
-        rows = _listed(_columns(text, self._path))
+        rows = read_rows(self._path)
         self._seen = min(self._seen, rows[-1].generation if rows else 0)
         fresh = [row for row in rows if row.generation > self._seen]
         self._seen = rows[-1].generation if rows else 0

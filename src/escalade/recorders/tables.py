@@ -75,11 +75,15 @@ def read_table(path: Path) -> dict[str, list[str]]:
     Raises:
         InputError: it is not there, or no table.
     """
-    data = read_bytes(path)
     try:
-        heading, *rows = list(csv.reader(io.StringIO(whole_lines(data).decode(), newline=""))) or [[]]
+        return columns_in(whole_lines(read_bytes(path)).decode())
     except (ValueError, csv.Error):
         raise InputError(f"{path} is not a table that Escalade wrote") from None
+
+
+def columns_in(text: str) -> dict[str, list[str]]:
+    """The columns of a table's text; rows of a different length than its heading are left out."""
+    heading, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [[]]
     whole = [row for row in rows if len(row) == len(heading)]
     return {name: [row[place] for row in whole] for place, name in enumerate(heading)}
 

@@ -25,11 +25,13 @@ from escalade.storage.files import (
     write_bytes,
 )
 from escalade.storage.lock import LOCK, FolderLock
-from escalade.storage.zoo import PREFIX, ZOO, located
 from escalade.support.numbers import counted, finite
 
 CONFIG = "config.toml"
 """The name of the file by which a run's folder is known."""
+ZOO = Path(__file__).parents[1] / "zoo"
+"""The folder of the policies that come with the package: runs of policy, config and summary alone."""
+ZOO_PREFIX = "zoo:"
 FILMS = ("video.mp4", "video.gif")
 """Names of the films of a run's latest policy."""
 _MADE = re.compile(
@@ -149,7 +151,7 @@ class RunFolder:
             InputError: another run holds it, or it is one of the package's own.
         """
         if self._packaged:
-            name = PREFIX + self.path.name
+            name = ZOO_PREFIX + self.path.name
             raise InputError(f"{name} is only read: a new run may begin with it, as `start_from`")
         self.lock.acquire()
         try:
@@ -273,6 +275,27 @@ class RunFolder:
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""
         write_bytes(self.summary, (json.dumps(finite(summary), indent=2, allow_nan=False) + "\n").encode())
+
+
+def zoo_names() -> list[str]:
+    """The names of the policies that come with the package, without the prefix, sorted."""
+    return sorted(config.parent.name for config in ZOO.glob(f"*/{CONFIG}"))
+
+
+def located(path: AnyPath) -> Path:
+    """The path; of ``zoo:NAME`` that of the policy's folder.
+
+    Raises:
+        InputError: it is no path, or there is no policy of that name.
+    """
+    text = os.fspath(path)
+    if not text.startswith(ZOO_PREFIX):
+        return path_of(path)
+    name = text.removeprefix(ZOO_PREFIX)
+    if name not in zoo_names():
+        close = nearest(text, (ZOO_PREFIX + known for known in zoo_names()))
+        raise InputError(f"there is no policy {text}{close} ('escalade zoo' lists them)")
+    return ZOO / name
 
 
 def _taken(path: Path) -> InputError:

@@ -13,9 +13,8 @@ from escalade.config.conversion import Values, from_values
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS
 from escalade.errors import about
-from escalade.storage.run_folder import RunFolder
+from escalade.storage.run_folder import ZOO_PREFIX, RunFolder
 from escalade.storage.tensors import read
-from escalade.storage.zoo import PREFIX
 
 _OF_NETWORK = ("hidden", "activation", "bias")
 _NOT_INHERITED = ("start_from", "init", "action_noise")
@@ -45,7 +44,7 @@ def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
 def absolute(text: str | os.PathLike[str]) -> str:
     """The same, wherever it is read: as a run's config.toml has it."""
     (place, checkpoint), (_, digest) = split(text), without_digest(text)
-    where = str(place if str(place).startswith(PREFIX) else place.absolute())
+    where = str(place if str(place).startswith(ZOO_PREFIX) else place.absolute())
     return where + (f":{checkpoint}" if checkpoint else "") + (f"@{digest}" if digest else "")
 
 

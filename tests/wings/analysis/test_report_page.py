@@ -19,8 +19,7 @@ from escalade.config.commands import train_command
 from escalade.config.options import Config
 from escalade.media.charts import Area, Chart, Line
 from escalade.recorders import COLUMNS
-from escalade.storage.run_folder import RunFolder
-from escalade.storage.zoo import ZOO
+from escalade.storage.run_folder import ZOO, RunFolder
 from escalade.training.run import Listeners
 from escalade.training.run_facts import read_facts
 from escalade.wings.analysis.figures import chart_html

@@ -13,9 +13,8 @@ from escalade.cli.results import LATEST, policy_called
 from escalade.config import presets
 from escalade.config.commands import words
 from escalade.config.files import read_config
-from escalade.storage.run_folder import RunFolder
+from escalade.storage.run_folder import ZOO_PREFIX, RunFolder, zoo_names
 from escalade.storage.tensors import read, with_prefix
-from escalade.storage.zoo import PREFIX, names
 from escalade.support.numbers import number
 from escalade.support.output import printing, say
 
@@ -99,7 +98,7 @@ def add_pull(commands: Any) -> None:
 
 
 def _zoo(parsed: argparse.Namespace) -> int:
-    listed = [facts(name) for name in names()]
+    listed = [facts(name) for name in zoo_names()]
     if parsed.json:
         say(json.dumps(listed))
         return 0
@@ -122,7 +121,7 @@ def _zoo(parsed: argparse.Namespace) -> int:
 
 def facts(name: str) -> dict[str, Any]:
     """A policy in numbers: its task, score, size, and the command that trained it."""
-    folder = RunFolder.open(PREFIX + name)
+    folder = RunFolder.open(ZOO_PREFIX + name)
     config, summary = read_config(folder), folder.read_summary()
     weights = with_prefix("network.", read(folder.policy).tensors)
     target = presets.read(name).options["target_return"]
@@ -134,7 +133,7 @@ def facts(name: str) -> dict[str, Any]:
     for option, value in given.items():
         typed += words(option, value)
     return {
-        "name": PREFIX + name,
+        "name": ZOO_PREFIX + name,
         "env": config.env,
         "env_kwargs": config.env_kwargs,
         "strategy": config.strategy,

@@ -12,7 +12,7 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from queue import Empty
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class RayEngine(Dispatcher):
         options: ``workers`` is how many to keep, unless ``elastic`` asks for all there is room for.
     """
 
-    reports: Literal["nodes", "workers"] = "nodes"
+    reports = "nodes"
 
     def __init__(self, cluster: Cluster, options: EngineOptions) -> None:
         super().__init__(options.steps)
