@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Final, Protocol, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final, Protocol
 
 from escalade.errors import InputError, StorageFailure, one_line
 from escalade.recorders.goals import RunInfo
 from escalade.recorders.row import QUANTILES, Row
 from escalade.support.registry import Entry
-
-_T = TypeVar("_T")
 
 
 class Log(Protocol):
@@ -46,29 +44,33 @@ class Tracking:
     def __init__(self, tracker: Entry, run: RunInfo) -> None:
         self._title, self._say = tracker.title, run.say
         self._log: Log | None = None
-        self._log = self._guarded(lambda: tracker.load()(run))
+        with self._guarded():
+            self._log = tracker.load()(run)
 
     def generation(self, row: Row) -> None:
-        log = self._log
-        if log is not None:
-            quantiles = zip(QUANTILES, row.quantiles, strict=False)
-            named = row.columns() | dict(quantiles)
-            known = {key: value for key, value in named.items() if value is not None and math.isfinite(value)}
-            self._guarded(lambda: log.log(row.generation, known))
+        quantiles = zip(QUANTILES, row.quantiles, strict=False)
+        named = row.columns() | dict(quantiles)
+        known = {key: value for key, value in named.items() if value is not None and math.isfinite(value)}
+        with self._guarded():
+            if self._log is not None:
+                self._log.log(row.generation, known)
 
     def note(self, text: str) -> None:
-        log = self._log
-        if log is not None:
-            self._guarded(lambda: log.note(text))
+        with self._guarded():
+            if self._log is not None:
+                self._log.note(text)
 
     def close(self) -> None:
         log, self._log = self._log, None
-        if log is not None:
-            self._guarded(log.close)
+        with self._guarded():
+            if log is not None:
+                log.close()
 
-    def _guarded(self, call: Callable[[], _T]) -> _T | None:
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Say what the tracker raises, and have it log no more."""
         try:
-            return call()
+            yield
         except InputError:  # there is no folder to write into
             raise
         except Exception as problem:  # noqa: BLE001 - whatever a tracker raises, the run is worth more
@@ -76,4 +78,3 @@ class Tracking:
             said = one_line(problem)[:300]
             with suppress(StorageFailure):  # of notes.csv: no reason to end the run either
                 self._say(f"{self._title} failed, and the run goes on without it: {said}")
-            return None
