@@ -128,15 +128,6 @@ def test_a_worker_has_no_workers():
         nested(None)
 
 
-@pytest.mark.slow("src/escalade/engines/fork_server.py")
-def test_a_child_that_trains_leaves_its_parents_folder(tmp_path):
-    train(tmp_path / "before")
-    folder = multiprocessing.util.get_temp_dir()
-    assert answer(multiprocessing.get_context("spawn"), partial(train, tmp_path / "child")) is None
-    assert os.path.isdir(folder)
-    train(tmp_path / "after")
-
-
 def test_a_fork_of_a_process_that_trains_has_no_workers(tmp_path):
     train(tmp_path / "parent")
     kind, text = answer(multiprocessing.get_context("fork"), partial(train, tmp_path / "child"))

@@ -7,32 +7,27 @@ several threads may train at once.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 import types
 from collections.abc import Mapping, Sequence
-from multiprocessing import forkserver, process, resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
-from multiprocessing.util import Finalize, get_temp_dir
 from typing import Any
 
 from escalade.engines.worker import OWNERS_SIGNALS
 from escalade.errors import InputError
 from escalade.support.own_process import is_own, is_worker
 
-# Names, because importing the module is the server's part: itself, and the variables that it reads.
+# Names, because importing the module is the server's part: itself, and the variable that it reads.
 _SERVER = "escalade.engines.server"
-_FOLDER = "ESCALADE_SERVER_FOLDER"
 _OWN = "ESCALADE_OWN_SERVER"
 _ALWAYS = [_SERVER, "escalade.engines.worker", __name__]
 
 _lock = threading.RLock()
 _preloaded: list[str] = []
-_own_folder: bool | None = None
-_folders: set[str] = set()  # that this process has made
 
 
 def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
@@ -60,7 +55,6 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
         given = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
         try:
-            given |= {_FOLDER: _folder()} if _owns_folder() else {}
             os.environ.update(given)
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
@@ -73,26 +67,6 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for name in given:
                 os.environ.pop(name, None)
-
-
-def _folder() -> str:
-    """Return multiprocessing's temporary folder, which it removes at exit."""
-    folder = get_temp_dir()
-    if folder not in _folders:
-        _folders.add(folder)
-        # It removes the folder with a priority of -100, and prints a traceback if it is gone.
-        Finalize(None, os.makedirs, args=(folder,), kwargs={"exist_ok": True}, exitpriority=-99)
-    return folder
-
-
-def _owns_folder() -> bool:
-    """Tell whether multiprocessing's temporary folder is this process's own, and not its parent's."""
-    global _own_folder  # noqa: PLW0603 - as is the folder
-    if _own_folder is None:
-        # A process that multiprocessing started goes on using the folder that its parent has made.
-        inherited = getattr(process.current_process(), "_config", {}).get("tempdir") is not None
-        _own_folder = multiprocessing.parent_process() is None or not inherited
-    return _own_folder
 
 
 class WorkerProcess(ForkServerProcess):

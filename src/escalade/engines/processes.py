@@ -61,7 +61,6 @@ class ProcessEngine(Dispatcher):
         self._message: JobMessage | None = None  # the job as workers receive it, pickled once for all
         self._waiting: deque[int] = deque()
         self._deaths = 0  # since the last result
-        self._share_halvings = 0  # how often shares are halved: deaths, less the results since
         self._silence = Silence(step_timeout)
         self._reported = 0.0
         self._workers: list[Worker] = []
@@ -142,7 +141,7 @@ class ProcessEngine(Dispatcher):
             return 0 if worker.items else 1  # alone, so that it is known which one it was
         most = max_items_per_worker(self._share, worker.info)
         # Where workers die faster than a share is done, a smaller one still gets through.
-        return max(1, most >> self._share_halvings) - len(worker.items)
+        return max(1, most >> self._deaths) - len(worker.items)
 
     def _listen(self) -> None:
         by_connection = {worker.messages: worker for worker in self._workers}
@@ -168,7 +167,7 @@ class ProcessEngine(Dispatcher):
             worker.info = content[0]
         elif kind == "results":
             results, busy_seconds = content
-            self._deaths, self._share_halvings = 0, max(0, self._share_halvings - 1)
+            self._deaths = 0
             part = self._report.nodes.setdefault(worker.name, NodeReport(worker.name, workers=1))
             self._take_in(part, results, busy_seconds)
             done = {int(item) for items, _ in results.in_batches() for item in items}
@@ -178,7 +177,6 @@ class ProcessEngine(Dispatcher):
     def _bury(self, worker: Worker) -> None:
         """Replace a worker that died."""
         self._deaths += 1
-        self._share_halvings += 1
         code = stop_all([worker])
         # One event may end all workers at once, however many there are: it is not theirs.
         if self._deaths >= len(self._workers) + _MOST_DEATHS:

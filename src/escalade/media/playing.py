@@ -55,29 +55,6 @@ def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) ->
         yield
 
 
-def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
-    """The environment, made so that it draws in the render mode ``mode``.
-
-    Raises:
-        InputError: it ``lacks`` that mode, or a package for it.
-        EnvironmentFailure: it could not be made.
-    """
-    try:
-        env = environment.make(render_mode=mode)
-    except InputError:
-        raise
-    except error.DependencyNotInstalled as problem:
-        raise _needs_package(environment, problem) from problem
-    except (Exception, SystemExit) as problem:
-        if isinstance(problem, TypeError) and "render_mode" in str(problem):  # its constructor takes none
-            raise InputError(f"environment {environment.id} has no {lacks}") from problem
-        raise EnvironmentFailure(f"environment {environment.id} cannot draw: {problem}") from problem
-    if mode not in env.metadata.get("render_modes", ()):
-        close(env)
-        raise InputError(f"environment {environment.id} has no {lacks}")
-    return env
-
-
 @contextmanager
 def drawing(environment: Environment, done: str) -> Iterator[None]:
     """Report what drawing or stepping raises: the environment failed while it was ``done``, such as filmed.
@@ -91,17 +68,32 @@ def drawing(environment: Environment, done: str) -> Iterator[None]:
     except (InputError, StorageFailure):
         raise
     except error.DependencyNotInstalled as problem:
-        raise _needs_package(environment, problem) from problem
+        line = pip_line(environment.spec, problem)
+        raise InputError(f"environment {environment.id} needs a package to draw: {line}") from problem
     except (Exception, SystemExit) as problem:
         raise EnvironmentFailure(
             f"environment {environment.id} failed while it was {done}: {type(problem).__name__}: {problem}"
         ) from problem
 
 
-def _needs_package(environment: Environment, problem: Exception) -> InputError:
-    """The error for an environment that misses a package to draw."""
-    line = pip_line(environment.spec, problem)
-    return InputError(f"environment {environment.id} needs a package to draw: {line}")
+def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
+    """The environment, made so that it draws in the render mode ``mode``.
+
+    Raises:
+        InputError: it ``lacks`` that mode, or a package for it.
+        EnvironmentFailure: it could not be made.
+    """
+    try:
+        with drawing(environment, "made"):
+            env = environment.make(render_mode=mode)
+    except EnvironmentFailure as problem:
+        if "render_mode" not in str(problem):
+            raise
+        raise InputError(f"environment {environment.id} has no {lacks}") from problem
+    if mode not in env.metadata.get("render_modes", ()):
+        close(env)
+        raise InputError(f"environment {environment.id} has no {lacks}")
+    return env
 
 
 def show_episode(
