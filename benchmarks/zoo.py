@@ -16,8 +16,7 @@ import sys
 import escalade
 from escalade.config import presets
 from escalade.config.files import read_config, write_config
-from escalade.storage.run_folder import RunFolder
-from escalade.storage.zoo import PREFIX, ZOO
+from escalade.storage.run_folder import ZOO, ZOO_PREFIX, RunFolder
 
 
 def preset_of(env: str, kwargs: dict[str, object]) -> str:
@@ -39,10 +38,10 @@ def add(run: str) -> str:
     shutil.copyfile(source.policy, place.policy)
     # What was this machine's, or the budget of an evening, is left to whoever plays or trains on.
     write_config(place, config.replace(run_dir=None, seconds=None, workers=None, backend="auto"))
-    score = escalade.evaluate(PREFIX + name)
+    score = escalade.evaluate(ZOO_PREFIX + name)
     summary |= {"eval_return_mean": score.mean, "eval_return_std": score.std}
     place.write_summary(summary | {"eval_episodes": len(score.returns)})
-    return f"{PREFIX}{name}: {score.mean:.2f} ± {score.std:.2f}, seed {config.seed}"
+    return f"{ZOO_PREFIX}{name}: {score.mean:.2f} ± {score.std:.2f}, seed {config.seed}"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from torch import nn
 
 from escalade.engines import Engine
 from escalade.engines.base import ignore_note, keep_waiting
-from escalade.engines.report import Reporting
+from escalade.engines.dispatch import Dispatcher
 from escalade.errors import InputError
 from escalade.media.curves import plot_run
 from escalade.media.figure import plotting_available
@@ -131,7 +131,7 @@ def carry_out(
             recording.callback(announcer.give_to, ignore_note)  # at last: recorders speak when they close
             info = _run_info(spec, folder, loaded, lost)
             recorders = start_recorders(_wanted(spec, folder, listeners), info, recording, announcer)
-            if folder is not None and isinstance(engine, Reporting):
+            if folder is not None and isinstance(engine, Dispatcher):
                 recorders.append(_report_file(folder, engine, recorders))
                 recording.callback(recorders[-1].close)
             loop = make_loop(spec, engine, interrupts, folder, recorders, listeners)
@@ -267,7 +267,7 @@ def _leave(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: str) -> 
     return summary
 
 
-def _report_file(folder: RunFolder, engine: Reporting, others: Sequence[Recorder]) -> Recorder:
+def _report_file(folder: RunFolder, engine: Dispatcher, others: Sequence[Recorder]) -> Recorder:
     """The recorder for the engine's statistics, by worker or by node."""
     if engine.reports == "nodes":
         return ClusterFile(folder.cluster, engine.take_report, others)
