@@ -29,9 +29,9 @@ from torch import Tensor, nn
 import escalade
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
+from escalade.policies.population.held_module import HeldModule
 from escalade.policies.population.layout import Layout, copy_module
 from escalade.policies.population.members import Members
-from escalade.policies.population.module_caller import ModuleCaller
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import language_model as task
@@ -166,7 +166,7 @@ def speed() -> None:
         population = GaussianPopulation(layout.to_vector(module), 0.001, source, 1, 0, 64)
         for count, rows in ((16, 8), (64, 2), (64, 8)):
             signs = 9 if name.startswith("the") else 32
-            members = Members(ModuleCaller(module, layout, source), population, range(count))
+            members = Members(HeldModule(module, layout, source), population, range(count))
             text = torch.randint(0, len(task.SIGNS), (count, rows, signs))
             calls = (lambda module=module, text=text: module(text.flatten(0, 1))), partial(members, text)
             times = [[_seconds(call) for call in calls] for _ in range(9)]

@@ -849,12 +849,7 @@ def frozen():
         (nn.Tanh, "module Tanh has no parameters to evolve"),
         (frozen, "only frozen parameters"),
         (lambda: [1, 2], "must be a torch.nn.Module, not a list"),
-        (lambda: nn.LazyLinear(2), "'weight' has no shape yet"),
-        (lambda: nn.Linear(2, 2, device="meta"), "'weight' is on the meta device"),
-        (
-            lambda: nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta").requires_grad_(False)),
-            "'1.weight' is on the meta device",
-        ),
+        (lambda: nn.LazyLinear(2), "'weight' has no numbers yet"),
         (lambda: nn.Linear(2, 2, dtype=torch.complex64), "'weight' is torch.complex64"),
     ],
 )
@@ -1056,8 +1051,6 @@ def test_a_large_frozen_parameter_is_copied_back_only_where_it_was_written_to():
         with torch.no_grad():
             if len(sums) == 4:
                 module.base[7] += 1
-            if len(sums) == 6:
-                module.base.data = torch.ones(2**16 + 1)
         return total(module)
 
     evolve(module, fitness, **QUICK)
@@ -1454,27 +1447,6 @@ def test_a_parameter_that_one_member_replaces_does_not_reach_the_next():
     np.testing.assert_array_equal(*centers)
 
 
-class Doubled(nn.Module):
-    def forward(self, tensor):
-        return 2 * tensor
-
-
-def test_what_one_member_makes_of_its_module_does_not_reach_the_next():
-    def parametrizes(module):
-        nn.utils.parametrize.register_parametrization(module[0], "weight", Doubled())
-        module.append(nn.Linear(1, 1))
-        return float(module[0].weight.sum()) + len(module)
-
-    def doubles(module):
-        return float(2 * module[0].weight.sum()) + 2
-
-    centers = []
-    for fitness in (parametrizes, doubles):
-        torch.manual_seed(1)
-        centers.append(evolve(nn.Sequential(nn.Linear(2, 1)), fitness, **QUICK).center)
-    np.testing.assert_array_equal(*centers)
-
-
 def evaluates(module):
     module.eval()
 
@@ -1515,20 +1487,6 @@ def test_the_mode_and_the_hooks_that_one_member_leaves_do_not_reach_the_next(lea
     np.testing.assert_array_equal(
         evolve(normed(), careless, **options).center, evolve(normed(), worth, **options).center
     )
-
-
-@pytest.mark.filterwarnings("ignore:.torch.jit.script.:DeprecationWarning")
-def test_modules_that_nobody_could_write_to_are_refused_before_fitness_is_asked():
-    with torch.inference_mode():
-        module = nn.Linear(2, 1)
-    scripted = torch.jit.script(nn.Linear(2, 1))
-    for refused, said in (
-        (module, "inference_mode"),
-        (scripted, "module .* is one of torch.jit"),
-        (nn.Sequential(scripted), r"module Sequential \(its part 0\) is one of torch.jit"),
-    ):
-        with pytest.raises(InputError, match=said):
-            evolve(refused, lambda module: pytest.fail("asked"), **QUICK)
 
 
 def test_a_callback_answers_with_a_truth_value():
@@ -1580,23 +1538,10 @@ def test_gradients_of_one_member_do_not_reach_the_next():
         assert torch.equal(module[0].weight, frozen)
         with torch.enable_grad():
             (torch.ones(1, 2) * module[1].weight).sum().backward()
-        found = float(module[1].weight.grad.sum())
-        module.half()
-        return found
+        return float(module[1].weight.grad.sum())
 
     result = evolve(module, slope, workers=0, **QUICK)
     assert {(row.return_min, row.return_max) for row in result.history} == {(2.0, 2.0)}
-
-
-def test_a_buffer_or_a_frozen_parameter_in_an_evolved_ones_memory_is_refused():
-    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
-    module[1].weight = nn.Parameter(module[0].weight.data.T, requires_grad=False)
-    with pytest.raises(InputError, match=r"'0.weight' and '1.weight' share memory"):
-        evolve(module, total, **QUICK)
-    module = nn.Linear(3, 3)
-    module.register_buffer("first", module.weight.detach())
-    with pytest.raises(InputError, match=r"'weight' and 'first' share memory|'first' and 'weight' share"):
-        evolve(module, total, **QUICK)
 
 
 def test_a_resumed_run_takes_no_other_schedule_that_was_made_by_the_same_function(tmp_path):

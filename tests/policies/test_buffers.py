@@ -104,23 +104,20 @@ def test_a_module_that_cannot_be_copied_is_refused_in_one_line():
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "after", "changed"),
+    ("before", "after", "changed"),
     [
-        (Irreps, (1, 2), (1, 2), False),
-        (Irreps, (1, 2), (1, 3), True),
-        (Irreps, (1, 2), (1, 2, 3), True),
-        (Label, "a", "a", False),
-        (Label, "a", "b", True),
-        (Scale, 1.0, 2.0, True),
-        (lambda value: value, 1, True, True),
-        (lambda value: value, None, 0, True),
-        (lambda value: value, (1, None), (1, None), False),
+        ("a", "b", True),
+        (1.0, 1.0, False),
+        (1, True, True),
+        (None, 0, True),
+        ((1, None), (1, None), False),
+        ((1, 2), (1, 2, 3), True),
     ],
 )
-def test_a_changed_value_is_noticed_and_put_back(kind, before, after, changed):
-    module = Holds(lambda: kind(before))
-    kept, held = Kept(module), module.value
-    module.value = kind(after)
+def test_a_changed_value_is_noticed_and_put_back(before, after, changed):
+    module = Holds(lambda: before)
+    kept = Kept(module)
+    module.value = after
     assert kept.changed() is changed
     kept.restore()
-    assert module.value is held
+    assert module.value is before

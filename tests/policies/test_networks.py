@@ -154,20 +154,6 @@ def test_what_members_compute_is_what_the_module_computes_with_their_parameters(
         np.testing.assert_allclose(found[row], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_parameters_that_share_memory_are_refused():
-    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
-    second.weight = nn.Parameter(first.weight.detach())
-    with pytest.raises(InputError, match=r"'0.weight' and '1.weight' share memory: tie them"):
-        batched_network(nn.Sequential(first, second))
-    first.bias = nn.Parameter(torch.zeros(1).expand(3))
-    with pytest.raises(InputError, match=r"'bias' repeats its numbers"):
-        batched_network(first)
-    flat = torch.zeros(12)  # as flattened by other libraries: beside each other, not over each other
-    apart = nn.Linear(3, 3)
-    apart.weight, apart.bias = nn.Parameter(flat[:9].view(3, 3)), nn.Parameter(flat[9:])
-    assert isinstance(batched_network(apart), Stack)
-
-
 @pytest.mark.parametrize(
     "module",
     [

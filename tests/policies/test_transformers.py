@@ -9,9 +9,9 @@ from torch import nn
 
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
+from escalade.policies.population.held_module import HeldModule
 from escalade.policies.population.layout import Layout
 from escalade.policies.population.members import Members
-from escalade.policies.population.module_caller import ModuleCaller
 
 transformers = Later("transformers")
 # Warnings of torch and transformers are many.
@@ -75,19 +75,14 @@ def mamba():
     return Called(transformers.MambaForCausalLM(made), "logits", use_cache=False), [(2, 9)]
 
 
-def rwkv():
-    made = transformers.RwkvConfig(**SMALL, attention_hidden_size=32)
-    return Called(transformers.RwkvForCausalLM(made), "logits", use_cache=False), [(2, 9)]
-
-
 def members_of(module):
     layout = Layout(module)
     source = make_source("low-rank:2", 1, layout.held_shapes)
     population = GaussianPopulation(layout.to_vector(module), 0.05, source, 1, 0, 4)
-    return Members(ModuleCaller(module, layout, source), population, range(1, 1 + COUNT))
+    return Members(HeldModule(module, layout, source), population, range(1, 1 + COUNT))
 
 
-@pytest.mark.parametrize("make", [gpt2, llama, bert, t5, vit, mamba, rwkv])
+@pytest.mark.parametrize("make", [gpt2, llama, bert, t5, vit, mamba])
 def test_members_of_a_model_are_the_written_ones(make):
     torch.manual_seed(0)
     module, shapes = make()
@@ -98,7 +93,7 @@ def test_members_of_a_model_are_the_written_ones(make):
     members = members_of(module)
     with torch.no_grad():
         found = members(*inputs)
-        assert members._caller.one_at_a_time is None
+        assert members._held.one_at_a_time is None
         for place in range(COUNT):
             members.write(place)
             right = module(*(part[place] for part in inputs))
@@ -121,4 +116,4 @@ def test_generate_answers_prompts_grouped_by_member():
             members.write(place)
             alone = model.generate(prompts, **length)
             assert torch.equal(together[place, :, : alone.shape[1]], alone)
-    assert members._caller.one_at_a_time is None
+    assert members._held.one_at_a_time is None

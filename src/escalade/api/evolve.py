@@ -21,7 +21,7 @@ from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.perturbation import NoiseSource
 from escalade.perturbation.device import Counters, DeviceNoise, as_device, describe_device
 from escalade.perturbation.registry import make_source, rank_of
-from escalade.policies.population.layout import Layout, M, refuse_scripted
+from escalade.policies.population.layout import Layout, M
 from escalade.recorders import Recorder
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
@@ -169,7 +169,6 @@ def evolve(
     rank = rank_of(perturbation)
     place = None if device is None else _place(device, workers)
     layout = Layout(module)
-    refuse_scripted(module)
     asked = {
         **{"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr},
         **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},

@@ -24,20 +24,17 @@ from escalade.perturbation import (
     shared_center,
 )
 from escalade.perturbation.device import device_of
-from escalade.policies.population.buffers import Kept, own_memory
+from escalade.policies.population.buffers import Kept
+from escalade.policies.population.held_module import HeldModule
 from escalade.policies.population.layout import Layout, Vector
 from escalade.policies.population.members import Members
-from escalade.policies.population.module_caller import ModuleCaller
 from escalade.support.arrays import as_float, as_float64
 from escalade.support.generators import generators_kept, seed_generators
 from escalade.support.keywords import fixed_by
 
 FitnessFunction = Callable[..., Any]
 
-_TABLES = ("_parameters", "_modules", "_forward_hooks", "_forward_pre_hooks")
-"""Attributes in which a torch module holds its parts, and the hooks that are called with it."""
 _OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
-_SMALL = 2**16  # numbers of a frozen parameter, which are copied in microseconds
 _SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
 
 
@@ -114,12 +111,12 @@ class FitnessWork:
     def __init__(self, setup: FitnessSetup) -> None:
         torch.set_num_threads(1)  # how many threads share a sum can change its last bit
         self.module = setup.layout.with_room(setup.module)
-        own_memory(self.module)
         self.setup = replace(setup, module=self.module)  # the original may be large
-        self._caller = ModuleCaller(self.module, setup.layout, setup.perturbation)
+        self._held = HeldModule(self.module, setup.layout, setup.perturbation)
         device = device_of(setup.perturbation)
         self._on_mps = device is not None and device.type == "mps"
-        self._not_evolved = _NotEvolved(self.module)
+        self._parameters = list(nn.Module.parameters(self.module))
+        self._kept = Kept(self.module, whole=True)  # what one member leaves there must not reach the next
         self._offered = _named_parameters(setup.fitness)
 
     def info(self) -> dict[str, Any]:
@@ -129,7 +126,7 @@ class FitnessWork:
         self.job = job
         center = job.shared_center
         if self.setup.batched and center is not None:
-            self._caller.begin(center)
+            self._held.begin(center)
 
     def run(self, feed: Feed) -> None:
         with generators_kept() if self.setup.reseed else nullcontext(), torch.no_grad():
@@ -145,13 +142,14 @@ class FitnessWork:
         individuals = self.job.individuals(item)
         who = _Who(members, self.job.generation + 1)
         keywords = self._keywords(members)
-        if self._not_evolved.restore():
-            self._caller.begin_again()
+        self._kept.restore()
+        for parameter in self._parameters:
+            parameter.grad = None
         if self.setup.batched:
-            argument: Any = Members(self._caller, *individuals)
+            argument: Any = Members(self._held, *individuals)
         else:
             population, (member,) = individuals
-            self._caller.write_member(population, member)
+            self._held.write_member(population, member)
             argument = self.module
         try:
             value = self.setup.fitness(argument, **keywords)
@@ -185,68 +183,6 @@ class FitnessWork:
                 torch.mps.manual_seed(seed)
         offered = {"seed": seed, "generation": job.generation}
         return {name: offered[name] for name in self._offered}
-
-
-class _NotEvolved:
-    """A module but for the numbers that evolve: its parts, mode, types, frozen parameters, and what it keeps.
-
-    What one member leaves in them must not reach the next. Of a frozen parameter with more than 65,536
-    numbers, writes that torch does not count (through ``.data`` or numpy) are not seen, and stay.
-    """
-
-    def __init__(self, module: nn.Module) -> None:
-        self._owners = [
-            (owner, type(owner), owner.training, {name: dict(getattr(owner, name)) for name in _TABLES})
-            for owner in nn.Module.modules(module)
-        ]
-        self._frozen = [_Frozen(part) for part in nn.Module.parameters(module) if not part.requires_grad]
-        self._kept = Kept(module)
-        self._parameters = [(part, part.dtype) for part in nn.Module.parameters(module)]
-
-    def restore(self) -> bool:
-        """Put everything back, also a tensor that was replaced, or made where there was none.
-
-        True where a parameter had another type: its numbers have been rounded.
-        """
-        for owner, kind, training, tables in self._owners:
-            if type(owner) is not kind:  # torch.nn.utils.parametrize gives it a class of its own
-                owner.__class__ = kind
-            owner.training = training
-            for name, parts in tables.items():
-                table = getattr(owner, name)
-                if table or parts:  # of most, one is empty and stays so
-                    table.clear()
-                    table.update(parts)
-        mended = False
-        for parameter, dtype in self._parameters:
-            parameter.grad = None
-            if parameter.dtype != dtype:
-                parameter.data, mended = parameter.data.to(dtype), True
-        for part in self._frozen:
-            part.restore()
-        self._kept.restore()
-        return mended
-
-
-class _Frozen:
-    """A frozen parameter and a copy of its numbers; a large one is copied back only where it was written."""
-
-    def __init__(self, part: Tensor) -> None:
-        self._part, self._saved = part, part.detach().clone()
-        self._memory = part.detach()  # kept, so that its address stays its own
-        plain = type(part) is nn.Parameter and part.layout == torch.strided and not part.is_inference()
-        self._counted = plain and part.numel() > _SMALL
-        self._writes = self._count()
-
-    def restore(self) -> None:
-        """Write the numbers back."""
-        same = self._counted and self._part.data_ptr() == self._memory.data_ptr()
-        if not (same and self._count() == self._writes):
-            self._part.copy_(self._saved)
-            self._writes = self._count()
-
-    def _count(self) -> int:
-        return self._part._version if self._counted else 0
 
 
 @dataclass(frozen=True)

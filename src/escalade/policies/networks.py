@@ -16,7 +16,7 @@ from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.architectures.shape import Request
 from escalade.policies.initialisation import INITIALISATIONS, initialise
-from escalade.policies.population.layout import Layout, Vector, refuse_scripted
+from escalade.policies.population.layout import Layout, Vector
 from escalade.policies.population.recognition import plain_pieces, stack_of
 from escalade.policies.population.stack import Stack
 from escalade.policies.population.torch_network import TorchNetwork
@@ -98,7 +98,6 @@ def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> 
         InputError: it has no parameters to evolve, or some that are not float32; or a layer does not fit.
     """
     layout = layout_of(module)
-    refuse_scripted(module)
     if any(part.dtype != torch.float32 for part in layout.parts):
         raise InputError(f"policy {type(module).__name__} must have float32 parameters: call .float() on it")
     pieces = plain_pieces(module)

@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any, Final
 
 import torch
@@ -22,7 +21,8 @@ _REFUSALS = (
 )
 _SLOW = re.compile(r"There is a performance drop .* batching rule for (?:aten::)?(\w+)")
 _within: Final[Any] = torch._C._functorch
-_recording = Lock()
+
+_within._set_vmap_fallback_warning_enabled(False)  # a warning would end a run under ``-W error``
 
 
 def is_refusal(problem: RuntimeError) -> bool:
@@ -30,46 +30,19 @@ def is_refusal(problem: RuntimeError) -> bool:
     return any(words in str(problem) for words in _REFUSALS)
 
 
-class _Unwarned:
-    """Turns off vmap's warnings of slow operations while any thread is inside, unless they are recorded."""
-
-    recording = False
-
-    def __init__(self) -> None:
-        self._lock, self._inside = Lock(), 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            _within._set_vmap_fallback_warning_enabled(self.recording)
-
-    def __exit__(self, *raised: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            _within._set_vmap_fallback_warning_enabled(not self._inside or self.recording)
-
-
-unwarned: Final = _Unwarned()
-"""A block in which vmap does not warn of slow operations, which would end a run under ``-W error``."""
-
-
 @contextmanager
 def slow_operations() -> Iterator[set[str]]:
-    """A block that fills a set, at its end, with the operations of which vmap warned in :data:`unwarned`."""
+    """A block that fills a set, at its end, with the operations that vmap has no rule for."""
     found: set[str] = set()
-    with _recording:  # two threads that record at once would not put back what shows warnings
-        unwarned.recording = True
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.filterwarnings("always", message="There is a performance drop")
-                yield found
-        finally:
-            unwarned.recording = False
-            for one in caught:
-                slow = _SLOW.match(str(one.message))
-                if slow:
-                    found.add(slow[1])
-                else:
-                    warnings.showwarning(
-                        one.message, one.category, one.filename, one.lineno, one.file, one.line
-                    )
+    _within._set_vmap_fallback_warning_enabled(True)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("always", message="There is a performance drop")
+            yield found
+    finally:
+        _within._set_vmap_fallback_warning_enabled(False)
+    for one in caught:
+        if slow := _SLOW.match(str(one.message)):
+            found.add(slow[1])
+        else:
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno)

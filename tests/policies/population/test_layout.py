@@ -80,23 +80,10 @@ def test_a_copy_shares_nothing_and_keeps_ties():
     assert copied[0].weight.data_ptr() != made[0].weight.data_ptr()
 
 
-def test_a_frozen_parameter_without_numbers_is_refused_by_name():
-    made = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta").requires_grad_(False))
-    with pytest.raises(InputError, match=r"parameter '1.weight' is on the meta device and has no numbers"):
-        Layout(made)
-
-
-@pytest.mark.filterwarnings("ignore:.*Lazy modules")  # torch's
-def test_a_buffer_without_a_shape_is_refused_by_name():
-    made = nn.Sequential(nn.Linear(2, 2), nn.LazyBatchNorm1d(affine=False))
-    with pytest.raises(InputError, match=r"buffer '1.running_mean' has no shape yet: run one forward pass"):
-        Layout(made)
-
-
 def test_a_sparse_parameter_is_refused_by_name():
     made = nn.Linear(2, 2)
     made.links = nn.Parameter(torch.eye(3).to_sparse())
-    with pytest.raises(InputError, match=r"parameter 'links' is torch.sparse_coo: .*call .to_dense\(\)"):
+    with pytest.raises(InputError, match=r"parameter 'links' is .*sparse_coo: only dense"):
         Layout(made)
 
 
@@ -109,35 +96,3 @@ def test_what_is_written_is_what_autocast_rounds():
             write(np.full(layout.dimension, number, np.float32))
             seen.append(made(inputs)[0, 0].item())
     assert seen == [5.0, 10.0, 15.0]
-
-
-class Whole(nn.Module):
-    """Parts of one stretch of memory: each is a buffer, or evolves where its name says so."""
-
-    def __init__(self, **parts):
-        super().__init__()
-        self.memory = torch.arange(100.0)
-        for name, part in parts.items():
-            if name.startswith("evolved"):
-                setattr(self, name, nn.Parameter(self.memory[part]))
-            else:
-                self.register_buffer(name, self.memory[part])
-
-
-@pytest.mark.parametrize("evolved", [slice(15, 18), slice(50, 60), slice(99, 100)])
-def test_memory_within_that_of_a_buffer_is_found_whatever_lies_between(evolved):
-    made = Whole(all=slice(0, 100), some=slice(10, 20), more=slice(12, 14), evolved=evolved)
-    with pytest.raises(InputError, match=r"'(all|some)' and 'evolved' share memory|'evolved' and '"):
-        Layout(made)
-
-
-def test_buffers_that_share_memory_with_each_other_alone_are_allowed():
-    made = Whole(
-        evolved=slice(0, 10),
-        wide=slice(10, 50),
-        within=slice(20, 30),
-        beyond=slice(40, 60),
-        evolved_too=slice(60, 90),
-        last=slice(90, 100),
-    )
-    assert Layout(made).dimension == 40

@@ -11,10 +11,9 @@ from torch import nn
 from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, GaussianPopulation
 from escalade.perturbation.registry import make_source
+from escalade.policies.population.held_module import HeldModule
 from escalade.policies.population.layout import Layout
 from escalade.policies.population.members import Members
-from escalade.policies.population.module_caller import ModuleCaller
-from escalade.policies.vmapping import slow_operations, unwarned
 
 COUNT = 3
 
@@ -293,8 +292,8 @@ def setting(make, shapes, rank=2, perturbation=None, place="cpu"):
     dtype, layout = next(module.parameters()).dtype, Layout(module)
     source = make_source(perturbation or f"low-rank:{rank}", 1, layout.held_shapes)
     population = GaussianPopulation(layout.to_vector(module), 0.05, source, 1, 0, 4)
-    caller = ModuleCaller(module, layout, source)
-    members = Members(caller, population, range(1, 1 + COUNT))
+    held = HeldModule(module, layout, source)
+    members = Members(held, population, range(1, 1 + COUNT))
     inputs = [
         torch.randint(0, 20, (COUNT, 2, 7)) if shape == "tokens" else torch.randn(COUNT, *shape).to(dtype)
         for shape in shapes
@@ -304,14 +303,14 @@ def setting(make, shapes, rank=2, perturbation=None, place="cpu"):
 
 def expected(members, inputs):
     """The outputs of the module with each member's parameters written into it."""
-    caller = members._caller
-    center = caller.layout.to_vector(caller.module)
+    held = members._held
+    center = held.layout.to_vector(held.module)
     outputs = []
     with torch.no_grad():
         for place in range(len(members)):
             members.write(place)
-            outputs.append(caller.module(*(part[place] for part in inputs)))
-    caller.begin(center)
+            outputs.append(held.module(*(part[place] for part in inputs)))
+    held.begin(center)
     return torch.stack(outputs)
 
 
@@ -333,7 +332,6 @@ def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name,
         check(members, inputs)
 
 
-@pytest.mark.filterwarnings("ignore:.* runs for one member after the other")  # bilinear
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_has_no_shorter_way_is_written_out_with_a_note(name):
     *made, note = WRITTEN[name]
@@ -355,7 +353,7 @@ def test_what_cannot_be_batched_is_called_a_member_at_a_time_with_a_note(name):
         check(members, inputs)
     # What vmap refuses in this call it may take in the next; outputs that are others stay so.
     others = name == "the parameter's memory by another name"
-    assert (bool(members._caller.one_at_a_time), members._caller._refused) == (others, not others)
+    assert (bool(members._held.one_at_a_time), members._together) == (others, others)
 
 
 @pytest.mark.parametrize("name", ["linear", "tied", "lstm", "attention"])
@@ -371,7 +369,7 @@ def test_members_are_called_together_under_autocast(name, perturbation):
         warnings.simplefilter("error")
         found = members(*inputs)
         right = expected(members, inputs)
-    assert members._caller.one_at_a_time is None
+    assert members._held.one_at_a_time is None
     torch.testing.assert_close(found, right, rtol=0, atol=0.05, check_dtype=False)
     assert not torch.equal(right[0], right[1])
 
@@ -387,10 +385,10 @@ def test_a_batch_may_be_empty(make):
 @pytest.mark.filterwarnings("ignore:LSTM with projections")
 def test_the_module_keeps_the_centre():
     members, inputs = setting(*ALONE["no rule"][:2])
-    before = members._caller.layout.to_vector(members._caller.module)
+    before = members._held.layout.to_vector(members._held.module)
     with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
         members(*inputs)
-    np.testing.assert_array_equal(members._caller.layout.to_vector(members._caller.module), before)
+    np.testing.assert_array_equal(members._held.layout.to_vector(members._held.module), before)
 
 
 def test_the_probe_draws_nothing_from_the_callers_generators():
@@ -400,7 +398,7 @@ def test_the_probe_draws_nothing_from_the_callers_generators():
         first = members(*inputs)
         torch.manual_seed(3)
         assert torch.equal(members(*inputs), first)
-    assert members._caller.one_at_a_time is None
+    assert members._held.one_at_a_time is None
 
 
 def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
@@ -423,7 +421,7 @@ def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
         members, inputs = setting(module, [(5, 3, 10)], perturbation=perturbation)
         laid.clear()
         check(members, inputs)
-        assert not members._caller._refused
+        assert members._together
         assert not laid
 
 
@@ -453,7 +451,7 @@ def normed():
         return nn.utils.weight_norm(nn.Linear(8, 6))
 
 
-@pytest.mark.filterwarnings("ignore:.* runs for one member after the other|parameter .* is written out")
+@pytest.mark.filterwarnings("ignore:.*one after the other|parameter .* is written out")
 @pytest.mark.parametrize("make", [hooked, normed])
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
 def test_hooks_of_a_grouped_module_are_called_once(make, perturbation):
@@ -494,7 +492,7 @@ def test_a_grouped_modules_hooks_are_called_once_and_numbers_are_one_a_member():
         assert torch.equal(number, numbers)
         assert torch.equal(row, rows.flatten(0, 1))
     assert numbers.shape == (COUNT,)
-    assert hook.id in members._caller.module._forward_hooks
+    assert hook.id in members._held.module._forward_hooks
 
 
 def test_a_hook_that_is_made_while_a_module_is_grouped_is_called_and_stays():
@@ -554,7 +552,7 @@ def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
     registers, replaces, perturbation
 ):
     members, (x,) = setting(lambda: Counts(replaces, registers), [(8,)], perturbation=perturbation)
-    module = members._caller.module
+    module = members._held.module
     with torch.no_grad(), pytest.warns(UserWarning, match="it writes to its buffers|one after the other"):
         found = [members(x) for _ in range(3)]
     assert module.calls == 0
@@ -568,57 +566,7 @@ def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
             module.last = torch.zeros(4)
 
 
-class Shows(nn.Module):
-    """Leaves its hidden numbers where somebody may look at them, and never reads them."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second, self.calls = nn.Linear(8, 6), nn.Linear(6, 4), []
-        self.hidden = None
-
-    def forward(self, x):
-        self.calls.append(len(x))
-        self.hidden = torch.tanh(self.first(x))
-        return self.second(self.hidden)
-
-
-@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
-def test_attributes_that_no_call_reads_do_not_part_the_members(perturbation):
-    members, (x,) = setting(Shows, [(8,)], perturbation=perturbation)
-    module = members._caller.module
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("error")
-        found = [members(x) for _ in range(2)]
-    assert members._caller.one_at_a_time is None
-    assert module.hidden is None
-    for made in found:
-        torch.testing.assert_close(made, expected(members, [x]))
-
-
-def test_a_call_that_cannot_be_batched_decides_nothing_for_the_next():
-    calls = []
-
-    def long_ones_apart(self, x):
-        calls.append(x)
-        if len(x) > 20:
-            kept = torch.zeros(len(x), 4)
-            kept.copy_(self.part(x))
-            return kept
-        return self.part(x)
-
-    members, (long,) = setting(lambda: Own(long_ones_apart, part=nn.Linear(8, 4)), [(30, 8)])
-    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
-        torch.testing.assert_close(members(long), expected(members, [long]))
-    short = long[:, :5]
-    with torch.no_grad():
-        members(short)  # and is compared with the module
-        calls.clear()
-        torch.testing.assert_close(members(short), expected(members, [short]))
-    assert len(calls) == 1 + COUNT  # those that were expected
-
-
-@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
-def test_a_refusal_is_remembered_for_calls_like_it():
+def test_a_refusal_holds_for_the_same_members_alone():
     calls = []
 
     def summed(self, x):
@@ -627,87 +575,16 @@ def test_a_refusal_is_remembered_for_calls_like_it():
         total += self.part(x)
         return total
 
-    def tried(x):
+    def tried(members):
         calls.clear()
         with torch.no_grad():
             members(x)
         return len(calls) - COUNT
 
     members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
-    assert [tried(x), tried(x), tried(-x)] == [1, 0, 0]
-    assert [tried(x[:, :3]), tried(x[:, :3])] == [1, 0]
-    with torch.autocast("cpu", torch.bfloat16):
-        assert [tried(x), tried(x)] == [1, 0]
-
-
-@pytest.mark.parametrize("chooses", [lambda x: bool(x.sum() > 0), lambda x: np.random.random() < 0.5])
-@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
-def test_a_refusal_of_some_members_or_draws_decides_nothing_for_others(chooses):
-    calls = []
-
-    def summed(self, x):
-        calls.append(x)
-        if chooses(x):
-            return self.part(x)
-        total = torch.zeros(len(x), 4)
-        total += self.part(x)
-        return total
-
-    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
-    with torch.no_grad():
-        for seed, inputs in ((0, -x.abs()), (1, x.abs())):  # refused, and batched
-            np.random.seed(seed)
-            members(inputs)
-        calls.clear()
-        np.random.seed(1)
-        members(x.abs())
-    assert len(calls) == 1
-
-
-@pytest.mark.filterwarnings("always")
-def test_what_is_written_out_is_not_said_of_members_that_are_called_one_after_the_other():
-    def remembers(self, x):
-        self.seen = self.seen + 1
-        return x @ self.weight.abs() * self.seen
-
-    def make():
-        made = Own(remembers, weight=torch.randn(8, 4))
-        made.seen = torch.zeros(())
-        return made
-
-    members, (x,) = setting(make, [(5, 8)], rank=1)
-    with torch.no_grad(), warnings.catch_warnings(record=True) as said:
-        for _ in range(2):
-            members(x)
-    assert ["one after the other" in str(one.message) for one in said] == [True]
-
-
-@pytest.mark.filterwarnings("always")
-def test_an_operation_that_vmap_has_no_rule_for_is_noted_once():
-    members, inputs = setting(lambda: nn.Bilinear(6, 7, 8), [(4, 6), (4, 7)], perturbation="full")
-    with torch.no_grad(), warnings.catch_warnings(record=True) as said:
-        for _ in range(2):
-            members(*inputs)
-    (note,) = said
-    assert str(note.message).startswith("bilinear of Bilinear runs for one member after the other")
-
-
-@pytest.mark.filterwarnings("always")
-def test_vmaps_own_warnings_are_those_of_others_calls():
-    x, weight = torch.ones(3, 4), torch.ones(5, 4, 4)
-
-    def call():
-        torch.func.vmap(lambda part: nn.functional.bilinear(part, part, weight))(x)
-
-    with warnings.catch_warnings(record=True) as shown:
-        with slow_operations() as slow, unwarned:
-            warnings.warn("the caller's", stacklevel=1)
-            call()
-        with unwarned:
-            call()
-    assert (slow, [str(one.message) for one in shown]) == ({"bilinear"}, ["the caller's"])
-    with pytest.warns(UserWarning, match="performance drop"):
-        call()
+    others = Members(members._held, members._population, range(COUNT))
+    with pytest.warns(UserWarning, match="one after the other"):
+        assert [tried(members), tried(members), tried(others), tried(others)] == [1, 0, 1, 0]
 
 
 def test_sums_in_place_are_called_a_member_at_a_time():
@@ -731,8 +608,8 @@ def test_a_batch_that_disagrees_decides_nothing_for_the_next():
     with torch.no_grad(), pytest.warns(UserWarning, match="members of Own are called one after the other"):
         found = members(x)
     torch.testing.assert_close(found, expected(members, [x]))
-    assert members._caller.one_at_a_time is None
-    assert not members._caller._probed  # by the first batch whose members agree
+    assert members._held.one_at_a_time is None
+    assert not members._held.probed  # by the first batch whose members agree
 
 
 def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
@@ -756,14 +633,6 @@ def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
     assert none is None
     assert found.shape == (COUNT, 4)
 
-    def strange(self, x):
-        return [object(), float(self.part(x).sum())]
-
-    members, (x,) = setting(lambda: Own(strange, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
-    refused = pytest.raises(InputError, match="gives each member a object: with `batched`, let it return")
-    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"), refused:
-        members(x)
-
 
 def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_or_masked():
     class Alias(Aliased):
@@ -780,7 +649,7 @@ def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_
 
         members, inputs = setting(make, [(8,)], perturbation="full")
         members._population = GaussianPopulation(
-            members._caller.layout.to_vector(members._caller.module),
+            members._held.layout.to_vector(members._held.module),
             3.0,
             members._population.source,
             1,
@@ -796,10 +665,10 @@ def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_
 @pytest.mark.parametrize("name", ["gru", "encoder", "bfloat16"])
 def test_the_centres_bits_are_the_modules_whatever_was_found_of_others(name, perturbation, members_first):
     members, inputs = setting(*SHARED[name], perturbation=perturbation)
-    caller = members._caller
-    center = Members(caller, CenterPopulation(caller.layout.to_vector(caller.module)), range(1))
+    held = members._held
+    center = Members(held, CenterPopulation(held.layout.to_vector(held.module)), range(1))
     with torch.no_grad():
         if members_first:
             members(*inputs)
         found = center(*(part[:1] for part in inputs))
-        assert torch.equal(found, caller.module(*(part[0] for part in inputs))[None])
+        assert torch.equal(found, held.module(*(part[0] for part in inputs))[None])

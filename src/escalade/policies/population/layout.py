@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.nn.parameter import UninitializedParameter
 
 from escalade.errors import InputError, in_words
 from escalade.support.arrays import tensor_of
@@ -71,11 +70,8 @@ class Layout:
             raise InputError(
                 f"module {kind} has only frozen parameters: call requires_grad_() on those to evolve"
             )
-        for name, part in parameters.items():
-            _refuse_without_numbers(name, part)
         for name, part in evolved.items():
             _refuse_unusable(name, part)
-        _refuse_shared_memory(evolved, module)
         self.parts = tuple(
             EvolvedParameter(name, part.shape, part.dtype, part.device, name in transposed)
             for name, part in evolved.items()
@@ -154,16 +150,6 @@ class Layout:
         return [parameters[part.name] for part in self.parts]
 
 
-def refuse_scripted(module: nn.Module) -> None:
-    """Raise InputError for a module with parts of torch.jit, whose tensors nobody can put back."""
-    for name, part in module.named_modules():
-        if isinstance(part, torch.jit.ScriptModule):
-            where = f" (its part {name})" if name else ""
-            raise InputError(
-                f"module {type(module).__name__}{where} is one of torch.jit: give the module it was made of"
-            )
-
-
 def copy_module(module: M) -> M:
     """A module of one's own, tied parameters still tied.
 
@@ -222,49 +208,13 @@ def _copied(module: M, known: dict[int, Tensor]) -> M:
         raise InputError(f"module {type(module).__name__} cannot be copied: {in_words(problem)}") from problem
 
 
-def _refuse_without_numbers(name: str, part: nn.Parameter) -> None:
-    if isinstance(part, UninitializedParameter):
-        raise InputError(f"parameter {name!r} has no shape yet: run one forward pass before evolving")
-    if part.device.type == "meta":
-        raise InputError(f"parameter {name!r} is on the meta device and has no numbers: initialise it first")
-
-
 def _refuse_unusable(name: str, part: Tensor) -> None:
-    if part.is_inference() and not torch.is_inference_mode_enabled():  # nothing could be written to it
-        raise InputError(f"parameter {name!r} was made in torch.inference_mode(): make the module outside it")
-    if part.layout != torch.strided:
-        raise InputError(f"parameter {name!r} is {part.layout}: only dense ones evolve, so call .to_dense()")
-    if not part.dtype.is_floating_point:
+    if isinstance(part, UninitializedParameter) or part.device.type == "meta":
+        raise InputError(f"parameter {name!r} has no numbers yet: run one forward pass before evolving")
+    if part.layout != torch.strided or not part.dtype.is_floating_point:
         raise InputError(
-            f"parameter {name!r} is {part.dtype}: only real floating point evolves, so freeze it"
+            f"parameter {name!r} is {part.dtype} and {part.layout}: only dense, real floating point evolves, "
+            "so freeze it"
         )
-    if not math.isfinite(float(part.detach().float().sum())) and not bool(part.detach().isfinite().all()):
+    if not bool(part.detach().isfinite().all()):
         raise InputError(f"parameter {name!r} holds NaN or infinity: initialise it first")
-
-
-def _refuse_shared_memory(evolved: dict[str, nn.Parameter], module: nn.Module) -> None:
-    """Refuse evolved parameters whose memory is another's too.
-
-    Two evolved ones would each be given numbers of their own, and the last would win. A frozen one, or a
-    buffer, would follow in the module itself and not in its copies.
-    """
-    spans = []
-    for name, part in [*module.named_parameters(), *module.named_buffers()]:
-        if isinstance(part, UninitializedBuffer):
-            raise InputError(f"buffer {name!r} has no shape yet: run one forward pass before evolving")
-        if part.layout != torch.strided or part.device.type == "meta" or not part.numel():
-            continue
-        reach = sum((size - 1) * stride for size, stride in zip(part.shape, part.stride(), strict=True))
-        if name in evolved and part.numel() > reach + 1:
-            raise InputError(f"parameter {name!r} repeats its numbers (expand): call .clone() on it first")
-        spans.append((part.data_ptr(), part.data_ptr() + (reach + 1) * part.element_size(), name))
-    ends = {False: (0, ""), True: (0, "")}  # the farthest so far, of all and of evolved ones alone
-    for start, end, name in sorted(spans):
-        reached, other = ends[name not in evolved]  # a frozen one may share its memory with frozen ones
-        if start < reached:
-            raise InputError(
-                f"parameters {other!r} and {name!r} share memory: tie them by assigning the parameter "
-                "itself, or clone one"
-            )
-        for among in {False, name in evolved}:
-            ends[among] = max(ends[among], (end, name))

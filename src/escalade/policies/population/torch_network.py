@@ -23,7 +23,7 @@ from escalade.policies.population.member_parameters import (
     WrittenParameters,
 )
 from escalade.policies.population.member_state import MemberState, initial_state
-from escalade.policies.vmapping import is_refusal, slow_operations, unwarned
+from escalade.policies.vmapping import is_refusal, slow_operations
 from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
@@ -189,8 +189,7 @@ class TorchForward:
 
     def _batched(self, number: int, observations: Tensor) -> Tensor:
         members, before = self._members.block(number), self._states.block(number)
-        with unwarned:
-            outputs, after = self._call(members, self._buffers, observations, before)
+        outputs, after = self._call(members, self._buffers, observations, before)
         self._states.advance(number, after)
         return outputs
 
