@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escalade.training.target import meets
+from escalade.training.limits import meets
 
 SEEDS, GENERATIONS, TARGET, DEVIATION = 40, 300, 1.0, 5.0
 EVALUATION, CONFIRMATION = 10, 100  # episodes

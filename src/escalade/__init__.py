@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from escalade.api.evaluate import render as render
     from escalade.api.evolve import evolve as evolve
     from escalade.api.evolve import load_evolved as load_evolved
-    from escalade.api.run import Run as Run
+    from escalade.api.train import Run as Run
     from escalade.api.train import resume as resume
     from escalade.api.train import train as train
     from escalade.errors import EngineFailure as EngineFailure
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from escalade.recorders import Recorder as Recorder
     from escalade.recorders import Row as Row
     from escalade.training.evolution import Evolution as Evolution
-    from escalade.training.view import View as View
+    from escalade.training.rows import View as View
     from escalade.wings.analysis.compare import compare as compare
     from escalade.wings.analysis.plot import plot as plot
     from escalade.wings.analysis.report import report as report
@@ -50,9 +50,9 @@ _HOMES = {
     "Policy": "escalade.policies.policy",
     "Recorder": "escalade.recorders",
     "Row": "escalade.recorders",
-    "Run": "escalade.api.run",
+    "Run": "escalade.api.train",
     "StorageFailure": "escalade.errors",
-    "View": "escalade.training.view",
+    "View": "escalade.training.rows",
     "check": "escalade.api.check",
     "compare": "escalade.wings.analysis.compare",
     "evaluate": "escalade.api.evaluate",

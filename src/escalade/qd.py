@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from escalade.api.named import named
-from escalade.api.warm import warm_up_for
+from escalade.api.opening import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import EnvironmentFailure, InputError
@@ -29,9 +29,9 @@ from escalade.strategies.bounds import Bounds, confine
 from escalade.strategies.matrix import CONDITION
 from escalade.support.exact import one_thread
 from escalade.support.imports import check_installed
+from escalade.training.environments import limited
 from escalade.training.parts import Parts, make_parts
 from escalade.training.score import make_score
-from escalade.training.step_limits import limited
 from escalade.training.strategy import build_strategy, refuse_ranks
 
 check_installed("escalade.qd", "qd", "ribs")

@@ -4,7 +4,7 @@ import pytest
 from torch import nn
 
 import escalade
-from escalade.api import warm
+from escalade.api import opening as warm
 from escalade.cli import results
 from escalade.cli.main import parse
 from escalade.config.options import Config

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import escalade
-from escalade.api import warm
+from escalade.api import opening as warm
 from escalade.cli import main as cli
 from escalade.config.files import read_config, write_config
 from escalade.storage.run_folder import RunFolder

@@ -2,8 +2,7 @@
 
 import pytest
 
-from escalade.training.limits import Limits
-from escalade.training.pace import Pace
+from escalade.training.limits import Limits, Pace
 from escalade.training.progress import Counts, Progress
 
 

@@ -10,8 +10,8 @@ from tests.told import Told
 import escalade
 from escalade.recorders import read_notes, read_progress
 from escalade.storage.tensors import read
+from escalade.training.limits import meets, strictness
 from escalade.training.progress import Progress
-from escalade.training.target import meets, strictness
 
 OPTIONS = {"preset": None, "population": 2, "hidden": [2], "workers": 0, "verbose": False}
 OPTIONS |= {"eval_every": 1, "target_return": 1.0}

@@ -20,11 +20,11 @@ from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.strategies.novelty import check_searchable
 from escalade.support.interrupts import Interrupts
+from escalade.training.environments import limited
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
 from escalade.training.parts import Parts, make_parts, make_strategy
 from escalade.training.policy_objective import PolicyObjective
-from escalade.training.step_limits import limited
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium
 import numpy as np
@@ -18,7 +18,6 @@ from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
-from escalade.api.findings import CheckReport, Finding, Status
 from escalade.api.named import named
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
@@ -36,6 +35,7 @@ from escalade.training.environments import find_environment
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import BackendName
+
 
 _STEPS = 2000  # of whole episodes with random actions, at most
 _SECONDS = 5.0  # likewise
@@ -228,3 +228,36 @@ def _described(problem: BaseException | str) -> str:
         return text
     of_gymnasium = traceback.extract_tb(problem.__traceback__)[-1].filename.startswith(_GYMNASIUM)
     return f"{type(problem).__name__}: {text}" if of_gymnasium else _COLOURS.sub("", in_words(problem))
+
+
+Status = Literal["ok", "warning", "failed"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was tried."""
+
+    name: str
+    status: Status
+    detail: str
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The findings of :func:`escalade.check`."""
+
+    env: str
+    backend: str | None
+    """The backend that would step it; None when it cannot be trained on."""
+    findings: tuple[Finding, ...]
+    steps_per_second: float | None
+    """Environment steps per second of one process with random actions; None when it cannot be stepped."""
+
+    @property
+    def ok(self) -> bool:
+        """True where nothing failed; warnings do not count."""
+        return all(finding.status != "failed" for finding in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return asdict(self) | {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}

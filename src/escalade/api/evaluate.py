@@ -12,7 +12,7 @@ import numpy as np
 from torch import nn
 
 from escalade.api.named import named
-from escalade.api.warm import warm_up_for
+from escalade.api.opening import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
 from escalade.engines import SHORTEST_TIMEOUT

@@ -36,9 +36,9 @@ from escalade.training.evolution import Evolution, module_spec, run_module
 from escalade.training.evolved_facts import facts_of
 from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
+from escalade.training.rows import Callback
 from escalade.training.run import Listeners
 from escalade.training.strategy import build_strategy, check_fixed, kept_ranks
-from escalade.training.view import Callback
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import EngineName
@@ -127,7 +127,7 @@ def evolve(
         target_patience: evaluations in a row in which the target must be met.
         eval_every: generations between evaluations of the unperturbed module; 0 for none but a last one.
         recorders: what is given every row and note; see :func:`escalade.train`.
-        callbacks: called with a :class:`escalade.training.view.View` after each generation; True stops.
+        callbacks: called with a :class:`escalade.training.rows.View` after each generation; True stops.
         workers: processes or threads; 0 runs everything in this process.
         engine: ``local`` (processes) or ``threads``.
         step_timeout: seconds after which a worker process whose call of fitness has not ended is replaced,

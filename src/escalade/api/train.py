@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from torch import nn
 
 from escalade.api.named import named
-from escalade.api.opening import announce, announce_resumed
-from escalade.api.run import Run
-from escalade.api.warm import warm_up_for
+from escalade.api.opening import announce, announce_resumed, warm_up_for
 from escalade.config import presets
 from escalade.config.code import known_to
 from escalade.config.conversion import from_values
 from escalade.config.files import new_folder, read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.errors import InputError
-from escalade.policies.policy import load
-from escalade.recorders import Recorder
+from escalade.policies.policy import Policy, load
+from escalade.recorders import History, Recorder, read_rows
 from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
@@ -27,12 +26,13 @@ from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
 from escalade.support.output import say
 from escalade.support.registry import Entry
+from escalade.support.shown import shown, table
 from escalade.training.policy_run import policy_spec
+from escalade.training.rows import Callback
 from escalade.training.run import Listeners, OnInterrupt, RunSpec, carry_out
 from escalade.training.saved import SavedPolicy
 from escalade.training.saving import Checkpoint
 from escalade.training.sources import inherited
-from escalade.training.view import Callback
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import ResumeOptions, TrainOptions
@@ -107,7 +107,7 @@ def train(
         verbose: whether to print how the run goes.
         recorders: what is given every row and note: names of
             :data:`escalade.recorders.registry.RECORDERS`, or recorders of yours.
-        callbacks: called after every generation with a :class:`escalade.training.view.View`; one that
+        callbacks: called after every generation with a :class:`escalade.training.rows.View`; one that
             returns True stops the run.
         on_interrupt: what an interrupt (Ctrl-C, SIGTERM) does once the run is saved: ``raise``
             KeyboardInterrupt, which also ends a loop around the call, or ``return`` the run, with a
@@ -249,3 +249,38 @@ def _run(
     if ended.interrupted and listeners.on_interrupt == "raise":
         raise KeyboardInterrupt(f"{folder.path} is saved")
     return Run(folder, ended.summary, load(folder.policy, spec.module))
+
+
+_FACTS = (
+    *("strategy", "eval_return_mean", "eval_return_std", "target_return"),
+    *("generations", "env_steps", "seconds", "stop_reason"),
+)
+"""The entries of the summary that are shown of a run."""
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A finished (or interrupted) run: its folder, its summary, and the policy it trained.
+
+    It can be given wherever the folder's path can.
+    """
+
+    folder: RunFolder
+    summary: dict[str, Any]
+    policy: Policy
+
+    @property
+    def history(self) -> History:
+        """Every generation of the run so far, as progress.csv has them."""
+        return History(read_rows(self.folder.progress))
+
+    def __fspath__(self) -> str:
+        return str(self.folder.path)
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={shown(self.summary[name])}" for name in _FACTS[1:])
+        return f"Run({str(self.folder.path)!r}, {facts})"
+
+    def _repr_html_(self) -> str:
+        facts = {name: shown(self.summary[name]) for name in _FACTS}
+        return table(f"{self.summary['env']} in {self.folder.path}", facts)

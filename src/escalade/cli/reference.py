@@ -7,7 +7,7 @@ import json
 from textwrap import shorten
 from typing import Any
 
-from escalade.api.warm import warm_up_for
+from escalade.api.opening import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_environment, add_options, whole
 from escalade.cli.training import config_typed
 from escalade.config.commands import flag

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from escalade.api.warm import warm_up_for
+from escalade.api.opening import warm_up_for
 from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
 from escalade.config.files import read_config
 from escalade.config.options import Config

@@ -8,8 +8,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from escalade.api.opening import announce, announce_resumed
-from escalade.api.warm import warm_up_for
+from escalade.api.opening import announce, announce_resumed, warm_up_for
 from escalade.cli.arguments import (
     Parser,
     add_command,
@@ -28,7 +27,7 @@ from escalade.support.output import say
 from escalade.training.sources import inherited
 
 if TYPE_CHECKING:
-    from escalade.api.run import Run
+    from escalade.api.train import Run
 
 
 class Mode(Protocol):

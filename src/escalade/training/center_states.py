@@ -1,13 +1,14 @@
-"""The normaliser, the cap on episodes and the last known return of each centre of a run."""
+"""Normalisers, caps and known returns of a run's centres, and the best policy so far."""
 
 from __future__ import annotations
 
 import copy
 
 import numpy as np
+from numpy.typing import NDArray
 
-from escalade.policies.normalizer import Normalizer
-from escalade.storage.tensors import Tensors
+from escalade.policies.normalizer import Normalization, Normalizer
+from escalade.storage.tensors import Tensors, with_prefix
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers, best_known, of_center
 from escalade.strategies.shaping import usable_number
@@ -84,3 +85,32 @@ class CenterStates:
             self.caps = [int(steps) if np.isfinite(steps) else None for steps in caps]
         self.drawn = drawn
         return True
+
+
+Best = tuple[NDArray[np.float32], Normalization | None]
+"""Centre, shape (dimension,), and what observations were normalised by."""
+
+_PREFIX = "best."
+
+
+def best_tensors(best: Best | None) -> Tensors:
+    """Return what a checkpoint keeps of it; nothing where there is none yet."""
+    if best is None:
+        return {}
+    center, normalization = best
+    parts: Tensors = {"center": center}
+    if normalization is not None:
+        count = np.array([normalization.count])
+        parts |= {"mean": normalization.mean, "inverse_std": normalization.inverse_std, "count": count}
+    return {_PREFIX + name: part for name, part in parts.items()}
+
+
+def best_of(tensors: Tensors, clip: float) -> Best | None:
+    """Read what :func:`best_tensors` gave, in a checkpoint; ``clip`` is the largest observation."""
+    parts = with_prefix(_PREFIX, tensors)
+    if not parts:
+        return None
+    if "mean" not in parts:
+        return parts["center"].copy(), None
+    mean, inverse_std = parts["mean"].copy(), parts["inverse_std"].copy()
+    return parts["center"].copy(), Normalization(mean, inverse_std, clip, float(parts["count"][0]))

@@ -1,4 +1,4 @@
-"""The environment of a config. Apart from the other parts, which need torch."""
+"""The environment of a config, and the limits of its episodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from escalade.config.options import Config
 from escalade.envs import Environment, resolve
+from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.pixels.frames import FRAMES, Frames
 from escalade.rollout.behaviour import parse
 
@@ -30,3 +31,9 @@ def find_environment(config: Config) -> Environment:
         behaviour_keys=() if config.behaviour is None else parse(config.behaviour).keys,
     )
     return replace(environment, envs_per_worker=config.envs_per_worker)
+
+
+def limited(environment: Environment) -> Environment:
+    """Return the environment with a limit of steps: its own, or the default."""
+    limit = environment.max_episode_steps or DEFAULT_LIMIT
+    return replace(environment, max_episode_steps=limit)

@@ -21,15 +21,12 @@ from escalade.strategies.shaping import usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.machine import versions
 from escalade.training.forgotten import forgotten
-from escalade.training.limits import Limits, TimeUp
+from escalade.training.limits import Limits, Pace, TimeUp, clearly_harder, meets, refutation, with_failures
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
-from escalade.training.pace import Pace
 from escalade.training.progress import Counts, Progress
-from escalade.training.rows import make_row, rank_center
+from escalade.training.rows import Callback, View, answer_of, make_row, rank_center
 from escalade.training.saving import Saver
-from escalade.training.target import clearly_harder, meets, refutation, with_failures
-from escalade.training.view import Callback, View, answer_of
 
 _PROBED = "probed"
 """Kind of note in a checkpoint that says: the run was probed for what it cannot reproduce."""

@@ -32,8 +32,7 @@ from escalade.strategies.own import check_grown
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
 from escalade.support.mkl import BY_PLACE, rounds_by_place
-from escalade.training.best import Best, best_of, best_tensors
-from escalade.training.center_states import CenterStates
+from escalade.training.center_states import Best, CenterStates, best_of, best_tensors
 from escalade.training.hints import Hints
 from escalade.training.objective import Array, Evaluation, Outcome, copy_of_center
 from escalade.training.parts import Parts

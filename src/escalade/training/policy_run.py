@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,12 @@ from torch import nn
 from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.envs import settle_backend
+from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.errors import InputError
 from escalade.perturbation.registry import rank_of
 from escalade.recorders import DETERMINISTIC, Goals, check_recorders, info_columns
-from escalade.strategies import novelty
+from escalade.rollout import cutoff
+from escalade.strategies import Strategy, novelty
 from escalade.support.numbers import workers_in_words
 from escalade.training.limits import Limits
 from escalade.training.parts import Parts, make_parts, make_search
@@ -23,7 +25,6 @@ from escalade.training.run import RunSpec
 from escalade.training.saved import SavedPolicy
 from escalade.training.sources import without_digest
 from escalade.training.start import begin
-from escalade.training.step_limits import limit_episodes
 
 
 def policy_spec(
@@ -49,7 +50,7 @@ def policy_spec(
     elif config.start_from is not None:
         config = begin(config, parts, network)
     strategy = make_search(config, parts)
-    config = limit_episodes(config, parts, strategy)
+    config = _limit_episodes(config, parts, strategy)
     drawn = (DETERMINISTIC,) if parts.policy.actions.draws else ()
     return RunSpec(
         strategy=strategy,
@@ -110,6 +111,23 @@ def _goals(config: Config, parts: Parts) -> Goals:
     what += ", sampled actions" if parts.policy.actions.draws else ""
     title = f"{config.env}: {what}{f', {sticky}' if sticky else ''}{cut}"
     return Goals(title, config.target_return, config.generations, config.env_steps, config.seconds)
+
+
+def _limit_episodes(config: Config, parts: Parts, strategy: Strategy) -> Config:
+    """Limit the episodes of an environment without a limit of steps, in ``parts`` and in the returned config.
+
+    A policy that repeats an action without effect may otherwise never finish an episode. The config records
+    both options, so that resumed runs and evaluations have the same limits.
+    """
+    if parts.environment.max_episode_steps is not None:
+        return config
+    parts.unlimited = True
+    cap = config.cutoff
+    if cap is None:
+        cap = cutoff.START if strategy.compares_generations else cutoff.MOVING
+    limit = max(DEFAULT_LIMIT, cutoff.parse(cap).start or 0)
+    parts.environment = replace(parts.environment, max_episode_steps=limit)
+    return config.replace(max_episode_steps=limit, cutoff=cap)
 
 
 def _first_notes(config: Config, parts: Parts) -> list[str]:

@@ -46,8 +46,8 @@ from escalade.training.loop import Loop
 from escalade.training.objective import Objective
 from escalade.training.progress import Progress
 from escalade.training.results import summarize, updates_of
+from escalade.training.rows import Callback
 from escalade.training.saving import Checkpoint, Saver
-from escalade.training.view import Callback
 
 OnInterrupt = Literal["raise", "return"]
 MakeObjective = Callable[[Engine, Interrupts, RunFolder | None], Objective]

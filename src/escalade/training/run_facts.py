@@ -1,4 +1,4 @@
-"""A finished or running run as its folder describes it."""
+"""Runs as their folders describe them, and folders that stand for the runs in them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePath
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.numbers import plain
+from escalade.support.registry import Entry
 from escalade.training.sources import without_digest
 
 _EVALUATION = ("eval_episodes", "eval_every")
@@ -200,3 +201,37 @@ def ordered_text(value: Any) -> str:
     if not isinstance(value, Mapping):
         return repr(value)
     return "{" + ", ".join(f"{key!r}: {ordered_text(each)}" for key, each in sorted(value.items())) + "}"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A folder with runs in it, as a report shows it."""
+
+    name: str
+    runs: Path
+    """The run, or the folder of runs, that stands for all of them: the best trial's."""
+    facts: Mapping[str, str]
+    """The number of trials, and how they ended."""
+    best: Mapping[str, str]
+    """The options of the best trial."""
+    pictures: Sequence[tuple[str, Path]]
+    """Titles and png files."""
+
+
+COLLECTIONS: Final[dict[str, Entry]] = {
+    "sweep.toml": Entry("a sweep", "escalade.wings.many_runs.sweep:collection_of"),
+}
+"""Keys are files that only such folders have; homes are functions from a folder to a :class:`Collection`."""
+
+
+def find_collection(folder: Path) -> Collection | None:
+    """Read the collection in ``folder``; None if it is not one.
+
+    Raises:
+        InputError: it cannot be read, or none of its runs has ended.
+    """
+    for name, entry in COLLECTIONS.items():
+        if (folder / name).is_file():
+            found: Collection = entry.load()(folder)
+            return found
+    return None

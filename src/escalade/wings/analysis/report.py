@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from escalade.api.collections import Collection, find_collection
 from escalade.errors import InputError
 from escalade.media.curves import X_AXES, axis_of
 from escalade.storage.files import check_output, path_of, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.imports import check_installed
-from escalade.training.run_facts import read_facts
+from escalade.training.run_facts import Collection, find_collection, read_facts
 from escalade.wings.analysis.compare import comparison_of
 from escalade.wings.analysis.groups import find_runs, group_runs, paths_of
 from escalade.wings.analysis.plot import Over, charts_of

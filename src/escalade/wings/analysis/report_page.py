@@ -6,10 +6,9 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 
-from escalade.api.collections import Collection
 from escalade.media.charts import Chart
 from escalade.storage.files import read_bytes
-from escalade.training.run_facts import differing
+from escalade.training.run_facts import Collection, differing
 from escalade.wings.analysis.comparison import Comparison
 from escalade.wings.analysis.figures import chart_html, data_url, image_html, plane_html, swatch
 from escalade.wings.analysis.panels import own_charts, shared_charts

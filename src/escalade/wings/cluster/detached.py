@@ -29,7 +29,7 @@ from escalade.wings.cluster.mirror import Mirror
 from escalade.wings.cluster.ray.connection import NAMESPACE, Connection
 
 if TYPE_CHECKING:
-    from escalade.training.view import View
+    from escalade.training.rows import View
 
 _PREFIX = "escalade-run-"
 _POLL_SECONDS = 1.0

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from escalade.api.warm import warm_up_for
+from escalade.api.opening import warm_up_for
 from escalade.cli.arguments import Parser, add_argument, add_command, whole
 from escalade.config.options import Config
 from escalade.errors import InputError

@@ -20,7 +20,7 @@ from escalade.wings.many_runs.runner import run_series
 from escalade.wings.many_runs.series import plan_series, series_folder
 
 if TYPE_CHECKING:
-    from escalade.api.run import Run
+    from escalade.api.train import Run
     from escalade.training.run import Listeners
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # another in each process
@@ -58,7 +58,7 @@ def train_seeds(
         InputError: a seed is none or named twice, the folder holds other runs, or several jobs are given what
             only this process has.
     """
-    from escalade.api.run import Run
+    from escalade.api.train import Run
     from escalade.policies.policy import load
     from escalade.training.saved import network_of
 

@@ -12,7 +12,6 @@ from statistics import fmean
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from escalade.api.collections import Collection
 from escalade.config.options import Config
 from escalade.errors import EscaladeError, InputError, StorageFailure
 from escalade.recorders import Row
@@ -22,7 +21,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import Interrupts
 from escalade.support.machine import cores
 from escalade.support.numbers import number, whole_number
-from escalade.training.run_facts import assignments
+from escalade.training.run_facts import Collection, assignments
 from escalade.wings.many_runs.runner import run_series, runs_here
 from escalade.wings.many_runs.series import plan_series
 from escalade.wings.many_runs.sweep_plan import BUDGETS, SweepPlan, read_sweep
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
-    from escalade.training.view import View
+    from escalade.training.rows import View
 
 PLAN = "sweep.toml"
 

@@ -24,7 +24,7 @@ from escalade.support.shown import shown, table
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.progress import Counts, Progress
-from escalade.training.view import answer_of
+from escalade.training.rows import answer_of
 from escalade.wings.optimize.calls import FunctionCalls, Values
 from escalade.wings.optimize.lines import lines_png
 from escalade.wings.optimize.plan import SearchOptions, SearchPlan
