@@ -57,18 +57,6 @@ def test_both_sides_do_the_same_half_a_stride_apart(example):
         )
 
 
-def test_the_rate_sets_the_length_of_a_stride(example):
-    policy, seen = example.runner(28, 8), torch.zeros(1, 28)
-    assert not policy.initial_state(0).any()
-    for rate in (0.0, 0.5):
-        with torch.no_grad():
-            policy.rate.fill_(rate)
-            phase = torch.zeros(1, 1)
-            for _ in range(round(example.STRIDE / 3)):
-                phase = policy(seen, phase)[1]
-        assert phase.item() == pytest.approx(2 * np.pi / 3 * np.exp(rate), rel=1e-4)
-
-
 def test_the_mirror_is_the_simulators(env):
     drawn = np.random.default_rng(0)
     chosen = drawn.uniform(-0.5, 0.5, (20, 8))

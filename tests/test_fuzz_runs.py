@@ -54,6 +54,6 @@ def test_the_earliest_difference_is_named_and_none_is_found_in_equals(fuzz):
 
 
 def test_what_is_drawn_can_be_trained(fuzz):
-    for index in range(40):
+    for index in range(15):
         config = fuzz.draw(2, index)
         assert settle_backend(make_parts(config).environment).backend == config.backend

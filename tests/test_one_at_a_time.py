@@ -1,11 +1,10 @@
 """Real processes that want the same run folder: one has it, the others are told who."""
 
-import shutil
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.commands import bits, command, running
+from tests.commands import command, running
 
 from escalade.cli.main import main
 
@@ -50,17 +49,3 @@ def test_of_runs_that_begin_in_one_folder_at_once_one_begins(tmp_path):
     for result in results:
         if result.returncode == 2:
             refused(result.returncode, result.stderr, str(run))
-
-
-def test_of_two_resumes_one_goes_on(tmp_path):
-    run, alone = tmp_path / "run", tmp_path / "alone"
-    assert main(["train", *SHORT, "--run-dir", str(run)]) == 0
-    shutil.copytree(run, alone)
-    assert main(["resume", str(alone), "--generations", "100"]) == 0
-    with running("resume", run, "--generations", "100", cwd=tmp_path) as process:
-        lock = run / ".lock"  # there while somebody holds it
-        process.until(lambda: lock.exists() and f"process {process.process.pid} " in lock.read_text())
-        second = command("resume", run, "--generations", "100", cwd=tmp_path)
-        assert process.wait() == 0
-    assert second.returncode in (0, 2), second.stderr  # 0 where the first had ended before it began
-    assert bits(run) == bits(alone)

@@ -75,11 +75,10 @@ def test_map_elites_fills_the_archive_that_a_plain_loop_fills():
     assert_same(ours, plain)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_workers_change_nothing(workers):
+def test_workers_change_nothing():
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         alone = map_elites(evaluate.start, evaluate, 3)
-    with qd.evaluator("CartPole-v1", **OPTIONS | {"workers": workers}) as evaluate:
+    with qd.evaluator("CartPole-v1", **OPTIONS | {"workers": 2}) as evaluate:
         assert_same(map_elites(evaluate.start, evaluate, 3), alone)
 
 
@@ -119,9 +118,7 @@ def improve(emitter_of, batches=60):
     return archive, emitter
 
 
-@pytest.mark.parametrize(
-    "strategy", ["cma-es", "sep-cma-es", "openai-es", "snes", partial(OpenAIES, lr=0.1), "cem"]
-)
+@pytest.mark.parametrize("strategy", ["cma-es", "snes", partial(OpenAIES, lr=0.1)])
 def test_a_strategy_fills_an_archive(strategy):
     make = partial(qd.StrategyEmitter, x0=np.zeros(5), strategy=strategy, population=12, sigma=0.3, seed=1)
     archive, emitter = improve(make)
@@ -188,10 +185,6 @@ def test_another_ranker_asks_for_the_objective_alone():
     [
         ({"behaviour": None}, "`behaviour` is missing"),
         ({"strategy": "ars"}, "`strategy` has no meaning here: leave it out"),
-        ({"normalize_observations": True}, "`normalize_observations` has no meaning here"),
-        ({"cutoff": "100"}, "`cutoff` has no meaning here"),
-        ({"run_dir": "x"}, "`run_dir` has no meaning here"),
-        ({"novelty": "ns"}, "`novelty` has no meaning here"),
         ({"behaviour": "info:nowhere"}, "nowhere"),
         ({"hiden": (3,)}, "hiden"),
     ],
@@ -222,7 +215,7 @@ def test_a_behaviour_that_is_no_number_is_an_error_of_one_line():
         evaluate(evaluate.start[None])
 
 
-@pytest.mark.parametrize("own", ["direction", "population", "seed", "sigma"])
+@pytest.mark.parametrize("own", ["direction", "sigma"])
 def test_what_an_emitter_takes_itself_is_no_option_of_the_strategy(own):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(InputError, match=f"`options` cannot have {own}"):
@@ -233,7 +226,7 @@ def rm_es(x0, **options):
     return RMES(x0, **options)
 
 
-@pytest.mark.parametrize("strategy", ["rm-es", RMES, partial(RMES, paths=3), rm_es])
+@pytest.mark.parametrize("strategy", ["rm-es", rm_es])
 def test_a_strategy_that_compares_generations_is_refused_as_it_is_told_ranks(strategy):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(InputError, match=r"^RMES compares a generation's fitness .*: use another strategy$"):

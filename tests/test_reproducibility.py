@@ -16,12 +16,6 @@ from escalade.engines.processes import ProcessEngine
 from escalade.recorders import read_progress
 from escalade.storage.tensors import read
 
-# Environment, backend and what makes it small: a few generations that still move the normaliser.
-CASES = {
-    "CartPole-v1": {"max_episode_steps": 60},
-    "LunarLander-v3": {"max_episode_steps": 40},
-    "HalfCheetah-v5": {"max_episode_steps": 25},
-}
 SMALL = {
     "preset": None,
     "population": 16,
@@ -41,18 +35,16 @@ def trained(folder, env, workers, backend="gymnasium", **options):
 @pytest.mark.parametrize(
     ("env", "backend", "counts"),
     [
-        ("CartPole-v1", "gymnasium", (0, 1, 2, 3)),  # benchmarks/determinism.py has every combination
-        ("CartPole-v1", "envpool", (0, 2)),
-        ("LunarLander-v3", "gymnasium", (0, 2)),
-        ("HalfCheetah-v5", "envpool", (0, 3)),
-        ("HalfCheetah-v5", "mujoco", (0, 1, 2)),
+        ("CartPole-v1", "gymnasium", (0, 3)),  # benchmarks/determinism.py has every combination
+        ("HalfCheetah-v5", "envpool", (0, 2)),
+        ("HalfCheetah-v5", "mujoco", (0, 2)),
     ],
 )
 def test_workers_leave_no_trace_in_the_result(env, backend, counts, tmp_path):
     runs = {}
     for workers in counts:
         folder = tmp_path / str(workers)
-        runs[workers] = trained(folder, env, workers, backend, **CASES[env]).summary
+        runs[workers] = trained(folder, env, workers, backend, max_episode_steps=25).summary
     assert len({run["params_sha256"] for run in runs.values()}) == 1
     assert len({run["eval_return_mean"] for run in runs.values()}) == 1
     assert len({run["env_steps"] for run in runs.values()}) == 1
@@ -69,27 +61,25 @@ def test_another_seed_gives_other_bits(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"strategy": "ars:top_directions=4", "policy": "linear", "init": "zeros", "hidden": []},
         {"strategy": "ars:top_directions=3", "perturbation": "low-rank:2", "hidden": [20, 12]},
-        {"strategy": "openai-es:optimizer=sgd,weight_decay=0.01", "sigma": "exponential:0.1:0.9"},
         {
-            "strategy": "openai-es:shaping=nes",
+            "strategy": "openai-es:shaping=nes,optimizer=sgd,weight_decay=0.01",
+            "sigma": "exponential:0.1:0.9",
             "normalize_observations": False,
             "episodes_per_member": 2,
         },
         {"env": "tests.environments:Walk-v0", "action_noise": 0.3},
         {"env": "tests.environments:Diverges-v0", "episodes_per_member": 2},
     ],
-    ids=["ars", "low-rank", "sgd", "plain", "noise", "nan"],
+    ids=["low-rank", "sgd", "noise", "nan"],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(options, tmp_path):
     env = options.pop("env", "CartPole-v1")
-    whole = trained(tmp_path / "whole", env, 0, generations=6, **options)
-    several = "top_directions" in options.get(
-        "strategy", ""
-    )  # workers cost seconds to start, and leave no trace in any of these
+    whole = trained(tmp_path / "whole", env, 0, generations=4, **options)
+    # Workers cost seconds to start, and leave no trace in any of these.
+    several = "perturbation" in options
     trained(tmp_path / "parts", env, 2 * several, generations=2, **options)
-    for generations, workers in ((3, 1 * several), (6, 0)):
+    for generations, workers in ((3, 1 * several), (4, 0)):
         escalade.resume(tmp_path / "parts", generations=generations, workers=workers, verbose=False)
     assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
     for name in ("policy.safetensors", "best.safetensors"):
@@ -102,37 +92,35 @@ def test_a_resumed_run_equals_an_uninterrupted_one(options, tmp_path):
     for name in tables[0]:
         if name not in timed:
             assert str(tables[0][name]) == str(tables[1][name]), name
-    assert len(tables[0]["generation"]) == 6
-    assert whole.summary["generations"] == 6
+    assert len(tables[0]["generation"]) == whole.summary["generations"] == 4
 
 
 FLAGS = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--workers", "2"]
 FLAGS += ["--eval-every", "5", "--eval-episodes", "3", "--max-episode-steps", "30"]
 
 
-@pytest.mark.parametrize(("env", "kills"), [("CartPole-v1", 3), ("HalfCheetah-v5", 1)])
-def test_a_run_killed_and_resumed_again_and_again_equals_an_uninterrupted_one(env, kills, tmp_path):
+def test_a_run_killed_and_resumed_again_and_again_equals_an_uninterrupted_one(tmp_path):
     """The run has no end of its own: none can come before the kill, however late that is."""
-    chance = random.Random(env)
-    run, rows = tmp_path / "run", -1
-    arguments = ["train", env, *FLAGS, "--generations", 10**6, "--run-dir", run]
-    for kill in range(kills):
+    run, rows = tmp_path / "run", 0
+    arguments = ["train", "CartPole-v1", *FLAGS, "--generations", 10**6, "--run-dir", run]
+    for more in (0, 7):  # the first dies as soon as there is a run to resume, the other on its way
         with running(*arguments, cwd=tmp_path) as process:
-            # The first of several dies as soon as there is a run to resume, the others on their way.
-            rows += 1 if kill == 0 and kills > 1 else chance.randint(1, 20)
+            least = rows + more
             process.until((run / "config.toml").exists)
-            process.until(lambda rows=rows: progress_rows(run) >= rows)
+            process.until(lambda least=least: progress_rows(run) >= least)
             process.signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL
             wait_until(lambda process=process: process.family() == [])
         rows = progress_rows(run)
         assert not (run / "summary.json").exists()
         arguments = ["resume", run]
-    length = rows + chance.randint(1, 20)
+    length = rows + 3
     result = command("resume", run, "--generations", length, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "resuming" in result.stdout
-    trained(tmp_path / "whole", env, 0, "auto", max_episode_steps=30, eval_every=5, generations=length)
+    trained(
+        tmp_path / "whole", "CartPole-v1", 0, "auto", max_episode_steps=30, eval_every=5, generations=length
+    )
     assert bits(run) == bits(tmp_path / "whole")
     assert progress_rows(run) == length
     assert temporary_files(run) == []
@@ -145,9 +133,8 @@ def progress_rows(run):
         return -1
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "HalfCheetah-v5"])
-def test_killed_workers_leave_no_trace_in_the_result(env, tmp_path, monkeypatch):
-    options = CASES[env] | {"generations": 12, "population": 32}
+def test_killed_workers_leave_no_trace_in_the_result(tmp_path, monkeypatch):
+    env, options = "CartPole-v1", {"max_episode_steps": 60, "generations": 8, "population": 32}
     trained(tmp_path / "calm", env, 0, **options)
     deaths, chance = [], random.Random(7)
     run_job = ProcessEngine.run
@@ -196,12 +183,3 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path)
     again = escalade.resume(run, verbose=False)
     assert again.summary["params_sha256"] == whole.summary["params_sha256"]
     assert temporary_files(run) == []
-
-
-def test_the_command_and_the_library_agree(tmp_path):
-    flags = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3", "--eval-every", "2"]
-    flags += ["--eval-episodes", "3", "--generations", "3", "--backend", "gymnasium", "--workers", "0"]
-    result = command("train", "CartPole-v1", *flags, "--run-dir", "run", cwd=tmp_path)
-    assert (result.returncode, result.stderr) == (0, "")
-    library = trained(tmp_path / "library", "CartPole-v1", 0).summary
-    assert bits(tmp_path / "run") == library["params_sha256"]
