@@ -201,40 +201,6 @@ def test_mistakes_are_one_line(options, said, tmp_path):
 BATCHES = {"box": (3,), "discrete": (), "multidiscrete": (2,), "multibinary": (4,), "picture": (1, 20, 22)}
 
 
-class Shortens(Signs):
-    def update(self, fitness):
-        self.center = self.center[:1]
-
-
-class Forgets(Signs):
-    def update(self, fitness):
-        self.center = None
-
-
-class Widens(Signs):
-    def update(self, fitness):
-        self.center = self.center.double()
-
-
-class Blind(Signs):
-    def update(self, fitness):
-        self._sigma = None
-
-
-@pytest.mark.parametrize(
-    ("strategy", "said"),
-    [
-        (Shortens, r"Shortens.update\(\) left \(1,\) of torch.float32 as the centre: it must stay a tensor"),
-        (Forgets, r"Forgets.update\(\) left NoneType as the centre"),
-        (Widens, r"Widens.update\(\) left \(\d+,\) of torch.float64 as the centre"),
-        (Blind, r"Blind.update\(\) left None as sigma: it must be a number"),
-    ],
-)
-def test_an_update_that_leaves_no_centre_is_told(strategy, said, tmp_path):
-    with pytest.raises(InputError, match=said):
-        train(tmp_path / "n", strategy=strategy)
-
-
 @pytest.mark.parametrize("observation", [*BATCHES, "dict", "tuple"])
 def test_a_policy_acts_on_a_batch_as_on_each(observation, tmp_path):
     kwargs = {"observation": observation, "action": "box32"}

@@ -12,7 +12,7 @@ from tests.commands import DEADLINE
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import PGPE, OpenAIES
-from escalade.strategies.optimizers import NAMED, SGD, ClipUp, make_optimizer
+from escalade.strategies.optimizers import NAMED, SGD
 from escalade.strategies.saving import load_strategy, save_strategy
 
 TABLE = NoiseTable(3, 2**15)
@@ -77,76 +77,10 @@ def test_sgd_without_momentum_is_plain_descent():
     assert not any(key.startswith("optimizer.") for key in es.state_dict())
 
 
-OTHERS = {**PEERS, "rmsprop": partial(torch.optim.RMSprop, lr=0.01), **{f"own {n}": n for n in NAMED}}
-
-
-@pytest.mark.parametrize("saved", OTHERS)
-@pytest.mark.parametrize("loaded", OTHERS)
-def test_a_state_of_another_optimiser_is_refused_in_one_line(saved, loaded):
-    first, second = (
-        OpenAIES(np.zeros(5), 8, optimizer=OTHERS[name], lr=0.1, perturbation=TABLE)
-        for name in (saved, loaded)
-    )
-    state = run(first, 2).state_dict()
-    if saved.removeprefix("own ") == loaded.removeprefix("own "):
-        second.load_state_dict(state)
-        assert torch.equal(run(first, 2).center, run(second, 2).center)
-        return
-    with pytest.raises(InputError, match="another optimizer"):
-        second.load_state_dict(state)
-
-
-@pytest.mark.parametrize(("dtype", "device"), [(torch.float64, "cpu"), (torch.float32, "meta")])
-def test_what_an_optimiser_remembers_is_learnt_with_a_parameter_like_the_centre(dtype, device):
-    """Some work with one type, or on one device, alone."""
-    given, center = [], torch.ones(5, dtype=dtype, device=device)
-
-    def make(params):
-        (one,) = params
-        given.append((one.dtype, one.device.type))
-        return torch.optim.Adam([one], lr=0.1)
-
-    optimizer = make_optimizer(make, center)
-    names = ("exp_avg", "exp_avg_sq", "step")
-    optimizer.check_state({f"optimizer.{name}": torch.zeros(5) for name in names})
-    with pytest.raises(InputError, match="another optimizer"):
-        optimizer.check_state({"optimizer.velocity": torch.zeros(5)})
-    assert given == [(dtype, device)] * 2
-
-
-def test_a_state_with_momentum_is_refused_by_an_optimiser_without():
-    state = run(OpenAIES(np.zeros(5), 8, perturbation=TABLE), 2).state_dict()
-    plain = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), perturbation=TABLE)
-    with pytest.raises(InputError, match="exp_avg, exp_avg_sq, step, not nothing"):
-        plain.load_state_dict(state)
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_a_saved_memory_of_another_size_is_refused(name):
-    es = OpenAIES(np.zeros(5), 8, optimizer=name, perturbation=TABLE)
-    state = es.state_dict()
-    for key in [key for key in state if key.startswith("optimizer.")]:
-        with pytest.raises(InputError, match="has 3 numbers"):
-            es.load_state_dict(state | {key: torch.zeros(3)})
-
-
 def test_what_makes_no_optimiser_is_refused():
     for optimizer in ("adamm", 3, lambda params: None, torch.optim.Adam([torch.zeros(1)])):
         with pytest.raises(InputError, match="optimizer"):
             OpenAIES(np.zeros(5), 8, optimizer=optimizer)
-
-
-def test_an_optimiser_that_cannot_move_the_centre_is_refused():
-    other = torch.zeros(5, requires_grad=True)
-    with pytest.raises(InputError, match="must move the parameters it is given"):
-        OpenAIES(np.zeros(5), 8, optimizer=lambda params: torch.optim.SGD([other], lr=0.1))
-    for optimizer in (partial(torch.optim.SGD, lr=-1), partial(torch.optim.SGD, speed=1), torch.optim.Muon):
-        with pytest.raises(InputError, match="cannot be made for a centre"):
-            OpenAIES(np.zeros(5), 8, optimizer=optimizer)
-    with pytest.raises(InputError, match="asks for a closure"):
-        OpenAIES(np.zeros(5), 8, optimizer=torch.optim.LBFGS)
-    with pytest.raises(InputError, match=r"^ClipUp's lr -1"):
-        OpenAIES(np.zeros(5), 8, optimizer=partial(ClipUp, lr=-1))
 
 
 class Counted(SGD):
@@ -177,9 +111,8 @@ def test_an_optimiser_of_ones_own_may_save_more():
     assert torch.equal(run(second, 3).center, whole.center)
 
 
-@pytest.mark.parametrize("name", ["sgd", torch.optim.RMSprop])
-def test_a_refused_state_changes_nothing(name):
-    before = OpenAIES(np.zeros(5), 8, optimizer=name, perturbation=TABLE)
+def test_a_state_of_another_optimiser_is_refused_and_changes_nothing():
+    before = OpenAIES(np.zeros(5), 8, optimizer="sgd", perturbation=TABLE)
     saved = run(OpenAIES(np.zeros(5), 8, optimizer="adam", perturbation=TABLE), 3).state_dict()
     with pytest.raises(InputError, match="another optimizer"):
         before.load_state_dict(saved)
@@ -219,23 +152,8 @@ def test_training_does_not_import_torchs_compiler(tmp_path):
     assert ran.stdout.strip() == "False"
 
 
-TORCHS = [
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "ASGD",
-    "NAdam",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "SGD",
-]
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", TORCHS)
+@pytest.mark.parametrize("name", ["Adagrad", "AdamW", "ASGD", "RAdam", "SGD"])
 def test_torchs_optimisers_go_on_bit_for_bit(name, dtype):
     def made():
         return OpenAIES(torch.ones(5, dtype=dtype), 8, optimizer=partial(make, lr=0.1), perturbation=TABLE)

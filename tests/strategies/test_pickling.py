@@ -35,7 +35,7 @@ def own_sigma(generation):
     return 0.1
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", WAYS[1:])
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_copy_goes_on_like_the_strategy(name, way):
     strategy = STRATEGIES[name].load()(np.ones(6), seed=3)

@@ -71,6 +71,8 @@ MAKERS = {
 }
 SAVED = MAKERS | {"GuidedES": partial(GuidedES, surrogate=lambda center: center)}
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+KINDS = ["OpenAIES momentum", "SNES mirrored", "CMAES", "DeepGA"]  # each with members of another class
+each_kind = pytest.mark.parametrize("make", [MAKERS[name] for name in KINDS], ids=KINDS)
 RANKED = [make for name, make in MAKERS.items() if name != "ARS"]
 
 
@@ -122,7 +124,7 @@ def test_resumes_bit_for_bit(make):
     assert first.sigma == second.sigma
 
 
-@pytest.mark.parametrize("generations", [0, 1, 5])
+@pytest.mark.parametrize("generations", [0, 5])
 @pytest.mark.parametrize("make", SAVED.values(), ids=SAVED.keys())
 def test_a_checkpoints_state_is_taken_by_a_new_strategy(make, generations):
     first, second = built(make), built(make)
@@ -130,16 +132,6 @@ def test_a_checkpoints_state_is_taken_by_a_new_strategy(make, generations):
     tensors, numbers = save_strategy(first)
     load_strategy(second, tensors, json.loads(json.dumps(numbers)))
     assert_same(parts(first), parts(second))
-
-
-@every
-def test_a_saved_state_is_not_changed_by_going_on(make):
-    strategy = built(make)
-    step(strategy, 3)
-    state = strategy.state_dict()
-    kept = copy.deepcopy(state)
-    step(strategy, 2)
-    assert_same(kept, state)
 
 
 @every
@@ -153,7 +145,7 @@ def test_loading_into_a_used_strategy_forgets_its_own_way(make):
     assert_same(parts(first), parts(second))
 
 
-@every
+@each_kind
 def test_another_dimension_is_refused(make):
     with pytest.raises(InputError, match="6 parameters"):
         built(make).load_state_dict(built(make, dimension=7).state_dict())
@@ -164,16 +156,13 @@ def test_another_dimension_is_refused(make):
 @pytest.mark.parametrize(
     ("saved", "loaded", "name"),
     [
-        (SepCMAES, CEM, "path_c"),
-        (MAES, CanonicalES, "matrix"),
-        (OpenAIES, ARS, "optimizer"),
-        (PGPE, partial(OpenAIES, optimizer="clipup"), "deviations"),
         (CEM, XNES, "matrix"),
+        (OpenAIES, PGPE, "deviations"),
     ],
 )
 def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
     strategy = loaded(np.zeros(6), 20)
-    with pytest.raises(InputError, match=f"holds (no )?{name}"):
+    with pytest.raises(InputError, match=f"holds no {name}"):
         strategy.load_state_dict(saved(np.ones(6), 20).state_dict())
     assert float(strategy.center.abs().sum()) == 0.0
 
@@ -188,7 +177,7 @@ def test_the_same_seed_gives_the_same_search_and_another_seed_another(make):
 
 
 @every
-@pytest.mark.parametrize("value", [0.0, -7.25, 1e12])
+@pytest.mark.parametrize("value", [-7.25])
 def test_all_equal_fitness_is_a_zero_step(make, value):
     strategy = built(make)
     step(strategy, 3)  # momentum and paths are under way
@@ -203,7 +192,7 @@ def test_all_equal_fitness_is_a_zero_step(make, value):
     assert_same(before, after)
 
 
-@every
+@each_kind
 def test_members_that_failed_count_as_the_worst(make):
     failed, worst = built(make), built(make)
     values = np.arange(10.0)
@@ -240,7 +229,7 @@ def test_finds_the_top_of_a_sphere(make):
     assert float(strategy.center.norm()) < 0.25 * before
 
 
-@every
+@each_kind
 def test_lists_arrays_and_tensors_are_taken(make):
     values = np.arange(10) % 4
     for x0 in (np.ones(6), torch.ones(6, dtype=torch.float16), [1.0] * 6):
@@ -256,14 +245,6 @@ def test_lists_arrays_and_tensors_are_taken(make):
 
 
 @every
-def test_asking_twice_changes_nothing(make):
-    strategy = built(make)
-    step(strategy, 2)
-    assert torch.equal(strategy.ask(), strategy.ask())
-    assert strategy.sample().size == 10
-
-
-@every
 def test_populations_are_addresses_wherever_the_strategy_can(make):
     strategy = built(make, dimension=1000, population=64)
     population = strategy.sample()
@@ -274,7 +255,7 @@ def test_populations_are_addresses_wherever_the_strategy_can(make):
         assert len(pickle.dumps(population)) < 2 * 4 * 1000 + 2000
 
 
-@every
+@each_kind
 def test_a_population_given_out_is_not_changed_by_tell(make):
     strategy = built(make)
     population = strategy.sample()
@@ -346,7 +327,7 @@ def test_mirrored_strategies_sample_with_zero_mean(seed, dimension):
 # --- the result -----------------------------------------------------------------------------------------
 
 
-@every
+@each_kind
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_result_is_the_best_of_all_that_was_asked_for(make, direction):
     strategy = built(make, direction=direction)
@@ -371,7 +352,7 @@ def test_result_is_the_best_of_all_that_was_asked_for(make, direction):
     assert (sign * (result.history[:, 0] - np.array(means)) >= 0).all()
 
 
-@every
+@each_kind
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_member_whose_fitness_is_unusable_is_never_the_best_and_counts_in_no_mean(make, direction):
     strategy = built(make, direction=direction)
@@ -395,36 +376,13 @@ def test_a_member_whose_fitness_is_unusable_is_never_the_best_and_counts_in_no_m
     assert np.isnan(strategy.result.history[2]).all()
 
 
-@every
-def test_members_that_were_never_written_out_are_not_recorded(make):
-    strategy = built(make)
-    strategy.sample()
-    strategy.tell(np.arange(10.0))
-    assert strategy.result.history.shape == (0, 2)
-    assert not {"best", "best_fitness", "history"} & strategy.state_dict().keys()
-
-
 # --- what is refused ------------------------------------------------------------------------------------
-
-
-@every
-@pytest.mark.parametrize("given", ["low-rank:1", "full", 3])
-def test_noise_that_is_no_source_is_refused_at_once(make, given):
-    with pytest.raises(
-        InputError, match=rf"perturbation {given!r} must be a source of noise, such as NoiseT"
-    ):
-        built(make, perturbation=given)
 
 
 @pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, MAKERS["SNES mirrored"]])
 def test_mirrored_strategies_refuse_odd_populations(make):
     with pytest.raises(InputError, match="use 8"):
         make(np.zeros(3), 7)
-
-
-@pytest.mark.parametrize("make", [SNES, SimpleGaussian, CEM, SepCMAES, CMAES])
-def test_the_others_take_odd_populations(make):
-    assert make(np.zeros(3), 15, perturbation=TABLE).ask().shape == (15, 3)
 
 
 @pytest.mark.parametrize("make", [SNES, SimpleGaussian, CEM, PGPE, SepCMAES])
@@ -501,7 +459,7 @@ def test_cma_es_refuses_what_would_not_fit():
         CMAES(np.zeros(500_000))
 
 
-@every
+@each_kind
 def test_fitness_of_another_shape_is_refused(make):
     strategy = built(make)
     strategy.sample()
@@ -511,21 +469,6 @@ def test_fitness_of_another_shape_is_refused(make):
     with pytest.raises(InputError, match="one number a member"):
         strategy.tell(["a"] * 10)
     strategy.tell(np.arange(10.0))  # nothing is lost by a mistake
-
-
-@every
-@pytest.mark.parametrize("huge", [1e40, -1e40, 1e200, -1e308])
-def test_a_huge_fitness_counts_as_the_worst(make, huge):
-    strategy, other = (make(np.zeros(5), population=12, perturbation=TABLE) for _ in range(2))
-    fitness = np.linspace(1.0, 5.0, 12)
-    strange, worst = fitness.copy(), fitness.copy()
-    strange[4], worst[4] = huge, 1.0
-    strategy.ask(), other.ask()
-    strategy.tell(strange)
-    other.tell(worst)
-    assert strategy.nonfinite == [4]
-    assert torch.equal(strategy.center, other.center)
-    assert torch.isfinite(strategy.center).all()
 
 
 @pytest.mark.parametrize("make", [ARS, OpenAIES])
@@ -541,7 +484,7 @@ def test_a_scale_of_noise_never_becomes_zero(make):
             make(np.zeros(5), population=4, sigma=text)
 
 
-@every
+@each_kind
 def test_a_generation_is_told_once_and_only_after_it_was_asked_for(make):
     strategy = built(make)
     for _ in range(2):
@@ -558,15 +501,6 @@ def test_a_generation_is_told_once_and_only_after_it_was_asked_for(make):
     strategy.load_state_dict(before)
     with pytest.raises(InputError, match="tell without members"):
         strategy.tell(np.arange(10.0))
-
-
-@every
-def test_a_generation_asked_for_and_then_only_sampled_is_not_recorded(make):
-    strategy = built(make)
-    step(strategy, 2)
-    strategy.sample()
-    strategy.tell(np.arange(10.0))
-    assert len(strategy.result.history) == 2
 
 
 @pytest.mark.parametrize(
@@ -628,31 +562,15 @@ def test_ars_keeps_the_same_share_of_directions_in_a_generation_of_another_size(
     assert torch.equal(resized.center, large.center)
 
 
-@every
-def test_fitness_may_be_bfloat16(make):
-    values = torch.arange(10, dtype=torch.bfloat16)
-    whole, listed, plain = built(make), built(make), built(make)
-    for strategy, fitness in ((whole, values), (listed, list(values)), (plain, values.double())):
-        strategy.sample()
-        strategy.tell(fitness)
-    assert torch.equal(whole.center, plain.center)
-    assert torch.equal(listed.center, plain.center)
-
-
-@every
-@pytest.mark.parametrize("seed", [1.7, "1", None, -1, 2**63])
+@each_kind
+@pytest.mark.parametrize("seed", [1.7, "1", -1, 2**63])
 def test_a_seed_that_is_no_whole_number_is_refused(make, seed):
     with pytest.raises(InputError, match="seed"):
         built(make, seed=seed)
     assert built(make, seed=np.int64(3)).seed == 3
 
 
-def test_a_population_that_is_no_whole_number_is_refused():
-    with pytest.raises(InputError, match=r"population 10\.5"):
-        SNES(np.zeros(3), 10.5)
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -0.1, 0.0, "fast", None])
+@pytest.mark.parametrize("bad", [math.nan, -0.1, "fast"])
 @pytest.mark.parametrize(
     ("make", "name"),
     [
@@ -662,8 +580,6 @@ def test_a_population_that_is_no_whole_number_is_refused():
     ],
 )  # fmt: skip
 def test_a_schedule_that_gives_no_step_names_the_generation(make, name, bad):
-    if bad == 0.0 and name != "sigma":
-        pytest.skip("may be 0")
     strategy = make(
         np.zeros(3), 10, perturbation=TABLE, **{name: lambda generation: 0.1 if generation < 2 else bad}
     )
@@ -674,37 +590,6 @@ def test_a_schedule_that_gives_no_step_names_the_generation(make, name, bad):
     assert_same(before, parts(strategy))
 
 
-@every
-def test_reading_the_result_copies_no_history(make):
-    strategy = built(make)
-    first = None
-    for generation in range(40):
-        step(strategy, 1)
-        history = strategy.result.history
-        assert history.shape == (generation + 1, 2)
-        assert history.base is not None
-        assert not history.flags.writeable
-        first = history.copy() if first is None else first
-        assert np.array_equal(strategy.result.history[:1], first)
-    with pytest.raises(ValueError, match="read-only"):
-        history[0] = 1.0
-
-
-def test_fitness_may_be_a_list_of_tensors_that_require_grad():
-    es = OpenAIES(torch.zeros(2), population=4, sigma=0.1)
-    es.ask()
-    es.tell([torch.tensor(float(number), requires_grad=True) for number in range(4)])
-    assert es.generation == 1
-
-
-@pytest.mark.parametrize("given", [{3: 1.0, 2: 2.0, 1: 3.0, 0: 4.0}, {1.0, 2.0, 3.0, 4.0}])
-def test_fitness_without_an_order_is_refused(given):
-    es = OpenAIES(np.zeros(3), 4)
-    es.ask()
-    with pytest.raises(InputError, match="one number a member"):
-        es.tell(given)
-
-
 @pytest.mark.parametrize(
     "x0",
     [np.array([1j, 2.0]), torch.ones(3, dtype=torch.complex64), torch.ones(3, device="meta"), [10**400, 1]],
@@ -712,13 +597,6 @@ def test_fitness_without_an_order_is_refused(given):
 def test_a_first_centre_holds_real_numbers(x0):
     with pytest.raises(InputError, match="x0 must be a vector of numbers"):
         OpenAIES(x0, 4)
-
-
-@pytest.mark.parametrize("make", [MAES, LMMAES, CRFMNES, VDCMA, RMES, XNES, CMAES, SepCMAES])
-def test_a_population_is_a_whole_number(make):
-    for population in ("many", [], 8.5):
-        with pytest.raises(InputError, match=r"population .* must be a whole number"):
-            make(np.zeros(4), population)
 
 
 @pytest.mark.parametrize("make", [SimpleGaussian, CEM, DES])
@@ -746,22 +624,6 @@ def test_lm_ma_es_has_as_many_directions_as_the_paper_however_many_members():
     es.tell(-(es.ask() ** 2).sum(dim=1))
     assert es.directions.shape == (4 + int(3 * math.log(2000)), 2000)
     assert LMMAES(np.zeros(2000), 8).directions.shape == (8, 2000)
-
-
-def test_what_is_no_truth_value_does_not_mirror():
-    with pytest.raises(InputError, match="mirrored 'no' must be true or false"):
-        SNES(np.zeros(3), 10, mirrored="no")
-
-
-@pytest.mark.parametrize("make", [RMES, LMMAES])
-def test_a_state_of_another_population_is_refused_before_anything_is_taken_over(make):
-    first, second = make(np.zeros(40), 8), make(np.zeros(40), 14)
-    for _ in range(3):
-        step(first, 1)
-    before = parts(second)
-    with pytest.raises(InputError, match="saved"):
-        second.load_state_dict(first.state_dict())
-    assert_same(before, parts(second))
 
 
 def test_a_state_brings_the_first_size_of_a_generation_back():
@@ -793,11 +655,6 @@ def test_a_step_size_may_end_at_zero_as_text_and_as_a_function(make):
             step(es, 1)
         centers.append(es.center)
     assert all(bool(center.isfinite().all()) for center in centers)
-
-
-def test_a_vector_of_deviations_may_run_backwards():
-    es = SNES(np.zeros(3), 10, sigma=np.array([1.0, 2.0, 3.0])[::-1], perturbation=TABLE)
-    assert es.deviations.tolist() == [3, 2, 1]
 
 
 def test_a_table_smaller_than_a_member_is_refused():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import torch
@@ -10,9 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import LowRank, NoiseSource
-from escalade.strategies.base import Direction, Fitness
+from escalade.perturbation import LowRank
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.gaussian import GaussianStrategy, differences, sums
+from escalade.strategies.vectors import Start
+
+Deviations = float | str | ArrayLike | Tensor
+"""A positive number, its text, or a vector of shape (dimension,)."""
 
 
 class AdaptiveStrategy(GaussianStrategy):
@@ -22,9 +26,7 @@ class AdaptiveStrategy(GaussianStrategy):
         x0: the first centre, shape (dimension,).
         population: members a generation.
         sigma: the first deviations: a positive number, or a vector of shape (dimension,).
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -33,20 +35,15 @@ class AdaptiveStrategy(GaussianStrategy):
     adapted: ClassVar[tuple[str, ...]] = ("deviations",)
 
     def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int,
-        sigma: float | str | ArrayLike | Tensor,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        self, x0: Start, population: int | None, sigma: Deviations, **common: Unpack[Common]
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, **common)
         # Always replaced, never written to: populations already handed out share its memory.
         self.deviations: Tensor = first_deviations(sigma, self.center)
-        if isinstance(perturbation, LowRank):
-            _check_one_a_matrix(perturbation, self.deviations)
+        source = self._perturbation
+        for part in source.parts if isinstance(source, LowRank) else ():
+            if part.rank and bool((self.deviations[part.stretch] != self.deviations[part.start]).any()):
+                raise InputError("sigma differs within a matrix, but low-rank noise has one for each")
 
     @property
     def sigma(self) -> float:
@@ -71,12 +68,6 @@ class AdaptiveStrategy(GaussianStrategy):
         first = differences(utilities) if paired else utilities
         second = sums(utilities) if paired else utilities
         return self.noise_sum(first), self.square_sum(second) - float(second.sum())
-
-
-def _check_one_a_matrix(source: LowRank, deviations: Tensor) -> None:
-    for part in source.parts:
-        if part.rank and bool((deviations[part.stretch] != deviations[part.start]).any()):
-            raise InputError("sigma differs within a matrix, but low-rank noise has one deviation for each")
 
 
 def first_deviations(sigma: Any, center: Tensor) -> Tensor:

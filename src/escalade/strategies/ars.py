@@ -4,15 +4,15 @@ approach to reinforcement learning", arXiv 1803.07055, algorithm 2.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
-from numpy.typing import ArrayLike
-from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.gaussian import GaussianStrategy, differences
-from escalade.strategies.schedules import Schedule, parse, parse_sigma
+from escalade.strategies.schedules import Rate, parse, parse_sigma
+from escalade.strategies.vectors import Start
 from escalade.support.numbers import whole_number
 
 _LEAST_SPREAD = np.finfo(np.float32).tiny
@@ -34,9 +34,7 @@ class ARS(GaussianStrategy):
         top_directions: b, the directions that are kept. ``None`` keeps all of them, as V1 and V2 of the paper
             do; a smaller b than ``population // 2`` is V1-t and V2-t. A generation of another size keeps as
             many in proportion.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -46,17 +44,15 @@ class ARS(GaussianStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
-        sigma: float | str | Schedule = 0.1,
+        sigma: Rate = 0.1,
         *,
-        lr: float | str | Schedule = 0.1,
+        lr: Rate = 0.1,
         top_directions: int | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, **common)
         directions = population // 2
         kept = directions if top_directions is None else whole_number(top_directions, "top_directions")
         if not 1 <= kept <= directions:
@@ -64,13 +60,9 @@ class ARS(GaussianStrategy):
                 f"top_directions {top_directions} must be between 1 and {directions}, "
                 f"half the population of {population}: give other top_directions, or another population"
             )
-        self._sigma = parse_sigma(sigma, "sigma")
+        self.sigma_schedule = parse_sigma(sigma)
         self.lr_schedule = parse(lr, "lr", zero=True)
         self.top_directions = top_directions
-
-    @property
-    def sigma(self) -> float:
-        return self._sigma(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         pairs = fitness.reshape(-1, 2)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Literal, Self, TypedDict
 
 import numpy as np
 import torch
@@ -13,35 +14,51 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import Diverged, InputError
-from escalade.perturbation import LowRank, NoiseSource, NoiseTable, Population, table_size, write_all
+from escalade.perturbation import (
+    LowRank,
+    NoiseSource,
+    NoiseTable,
+    Population,
+    Stream,
+    seeds,
+    table_size,
+    write_all,
+)
 from escalade.perturbation.device import device_of
-from escalade.strategies.own import check_updated, is_own, watch_methods
 from escalade.strategies.result import Record, Result
+from escalade.strategies.saving import State, adapted_by, as_kept, copied
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.states import ALWAYS, adapted_by, as_kept, check_names, copied
-from escalade.strategies.vectors import distance, first_center, held_center
+from escalade.strategies.vectors import Start, distance, first_center, held_center
 from escalade.support.arrays import as_float64, tensor_of
-from escalade.support.keywords import check_keywords
+from escalade.support.generators import generators_seeded
+from escalade.support.keywords import check_keywords, signature_of
 from escalade.support.numbers import population_number, seed_number
 from escalade.support.shared_memory import LARGE
 
 Direction = Literal["maximize", "minimize"]
 Fitness = NDArray[np.float64]
-State = dict[str, Tensor | int | float]
+
+
+class Common(TypedDict, total=False):
+    """The keywords that every strategy hands on to :class:`Strategy`, which describes them."""
+
+    seed: int
+    direction: Direction
+    perturbation: NoiseSource | None
 
 
 class Strategy(ABC):
     """A search distribution that moves towards higher fitness.
 
-    A generation is a pure function of (state, seed): nothing random is kept between calls. Around the methods
-    of a user's subclass that give members and take fitness, the global generators of ``random``,
-    ``numpy.random`` and ``torch`` are seeded with seed and generation, and then put back.
+    A generation is a pure function of (state, seed): nothing random is kept between calls. Around
+    :meth:`members`, :meth:`update` and :meth:`remember` of a user's subclass, the global generators of
+    ``random``, ``numpy.random`` and ``torch`` are seeded with seed and generation, and then put back.
 
     Args:
         x0: the first centre, shape (dimension,), a tensor or anything torch can read. Where it is
             float64, members and centre are float64; otherwise float32.
-        population: members a generation.
+        population: members a generation; None means :meth:`usual_population`.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
         perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
@@ -49,6 +66,12 @@ class Strategy(ABC):
     Raises:
         InputError: an argument is impossible or unknown; the message names it.
     """
+
+    antithetic: bool = False
+    """True if members 2k and 2k + 1 are a mirrored pair: the same noise, added and subtracted."""
+
+    smallest: ClassVar[int] = 2
+    """The smallest population that it can work with."""
 
     grows: ClassVar[bool] = True
     """True where :meth:`update` can take a generation of another size than the first."""
@@ -71,46 +94,37 @@ class Strategy(ABC):
     Arrays, tensors and numbers. An int at first is a count, and stays whole: begin other numbers with 0.0.
     """
 
-    further: ClassVar[tuple[str, ...]] = ()
-    """Beginnings of the names of further entries of :meth:`state_dict`, such as ``optimizer.``."""
-
     lr_schedule: Schedule | None = None
     """The step size of each generation, where there is one."""
 
-    remake: Callable[[], Strategy] | None = None
-    """Makes a strategy like this one was at first. Set for a user's own, whose ``state_dict`` is checked."""
+    sigma_schedule: Schedule
+    """The noise scale of each generation, unless the class has a :attr:`sigma` of its own."""
+
+    _draws_globally: ClassVar[bool] = False  # classes of this package don't
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Have a user's class draw the same numbers from global generators in every process and on resume."""
         super().__init_subclass__(**keywords)
-        if isinstance(listed := vars(cls).get("adapted"), str):
-            raise InputError(f"{cls.__name__}.adapted is text: write ({listed!r},)")
-        if is_own(cls):
-            watch_methods(cls)
+        cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined] # what `help` and editors show
+        cls._draws_globally = not cls.__module__.startswith("escalade.")
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         """Refuse an argument that the class does not have, in one line that names the nearest."""
-        check_keywords(cls.__name__, cls.__init__, keywords)
+        check_keywords(cls.__name__, cls, keywords)
         return super().__new__(cls)
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
-        population: int,
+        x0: Start,
+        population: int | None,
         *,
         seed: int = 0,
         direction: Direction = "maximize",
         perturbation: NoiseSource | None = None,
     ) -> None:
         start, device = first_center(x0), device_of(perturbation)
-        if start.ndim != 1 or start.numel() == 0:
-            raise InputError(
-                f"x0 must be a vector with at least one number, not of shape {tuple(start.shape)}"
-            )
-        if not (math.isfinite(float(start.sum())) or bool(start.isfinite().all())):
-            raise InputError("x0 must hold finite numbers only")
-        population = population_number(population, 2)
-        if not isinstance(direction, str) or direction not in ("maximize", "minimize"):
+        if population is None:
+            population = self.usual_population(len(start))
+        if direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
         if device is not None:
             if not self.on_device:
@@ -119,27 +133,34 @@ class Strategy(ABC):
                 )
             start = start.to(device, torch.float32)
         self.center: Tensor = start  # updates write to it; a copy to keep is es.result.center
-        self.first_population = self.population_size = population
+        self.first_population = self.population_size = self._size(population)
         self.seed = seed_number(seed)
         self.direction = direction
         self.generation = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
-        self._check_source(perturbation)
+        if isinstance(perturbation, LowRank):
+            self._check_low_rank(perturbation)
         self._perturbation = perturbation
         self._sampled: Population | None = None  # this generation's members, once they were given out
         self._asked = False  # True once they were written out
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._record = Record(self._sign)
 
-    def _check_source(self, source: NoiseSource | None) -> None:
-        if source is not None and not hasattr(source, "draw"):
+    @staticmethod
+    def usual_population(dimension: int) -> int:
+        """The number of members if none is given."""
+        return default_population(dimension)
+
+    def _size(self, population: int) -> int:
+        population = population_number(population, self.smallest)
+        if self.antithetic and population % 2:
             raise InputError(
-                f"perturbation {source!r} must be a source of noise, such as NoiseTable(seed, size): "
-                "text is for `train` and `evolve`"
+                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
             )
-        if not isinstance(source, LowRank):
-            return
+        return population
+
+    def _check_low_rank(self, source: LowRank) -> None:
         if source.rank and not self.low_rank:
             raise InputError(
                 f"{type(self).__name__} does not work with low-rank noise: leave perturbation out, or use "
@@ -159,7 +180,7 @@ class Strategy(ABC):
             InputError: the strategy's generations are all of one size (:attr:`grows`), or ``population`` is
                 below 2, or odd where members come in mirrored pairs.
         """
-        population = population_number(population, 2)
+        population = self._size(population)
         if population != self.population_size:
             if not self.grows:
                 raise InputError(f"generations of {type(self).__name__} are all of one size")
@@ -184,9 +205,9 @@ class Strategy(ABC):
         return self._perturbation
 
     @property
-    @abstractmethod
     def sigma(self) -> float:
         """Scale of the noise in this generation (its mean, where every parameter has its own)."""
+        return self.sigma_schedule(self.generation)
 
     @property
     def scale(self) -> float | NDArray[np.floating]:
@@ -213,8 +234,15 @@ class Strategy(ABC):
     def sample(self) -> Population:
         """The generation's members, as addresses where the strategy can; :meth:`tell` takes their fitness."""
         if self._sampled is None:
-            self._sampled = self.members()
+            with self._generators(0):
+                self._sampled = self.members()
         return self._sampled
+
+    def _generators(self, place: int) -> AbstractContextManager[None]:
+        """Seed the global generators for one method of a user's class, in every process and on resume."""
+        if not self._draws_globally:
+            return nullcontext()
+        return generators_seeded(int(seeds(self.seed, Stream.STRATEGY, self.generation, place)))
 
     def ask(self) -> Tensor:
         """The generation's members written out, shape (population, dimension)."""
@@ -243,10 +271,11 @@ class Strategy(ABC):
         seen = self._record.judged(self.sample(), cleaned, self.nonfinite) if self._asked else None
         before, sigma = self._center_before(), self.sigma
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
-            self.update(cleaned)
-            check_updated(self, before)
+            with self._generators(1):
+                self.update(cleaned)
         elif len(self.nonfinite) < len(cleaned):
-            self.remember(cleaned)
+            with self._generators(2):
+                self.remember(cleaned)
         norm, moved = float(before.norm()), distance(self.center, before)
         if beyond := self._beyond(moved, sigma):
             self.center.copy_(before)
@@ -315,25 +344,17 @@ class Strategy(ABC):
         }
         return state
 
-    def check_state(self, state: State) -> None:
-        """Check a state that is to be taken over, before anything of it is.
-
-        Raises:
-            InputError: it is not the whole of what :meth:`state_dict` of such a strategy gave.
-        """
-        further = None if is_own(type(self)) else self.further
-        check_names(state, [*ALWAYS, *adapted_by(type(self))], further)
-        center = state["center"]
-        if not isinstance(center, Tensor) or center.shape != self.center.shape:
-            raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
-
     def load_state_dict(self, state: State) -> None:
         """Take over the state of a strategy that was built with the same arguments.
 
         Raises:
-            InputError: it is another's; nothing is taken over then. See :meth:`check_state`.
+            InputError: it is another's; nothing is taken over then.
         """
-        self.check_state(state)
+        names = ("center", "generation", "update_ratio", *adapted_by(type(self)))
+        if missing := set(names) - state.keys():
+            raise InputError(f"the state holds no {min(missing)}: it is another strategy's")
+        if torch.as_tensor(state["center"]).shape != self.center.shape:
+            raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
         self.center.copy_(torch.as_tensor(state["center"]))
         self.generation = int(state["generation"])
         self.population_size = self.first_population
@@ -346,3 +367,8 @@ class Strategy(ABC):
 
 StrategyFactory = Callable[..., Strategy]
 """A strategy's class, or what is called like one: ``factory(x0, population=..., sigma=..., ...)``."""
+
+
+def default_population(dimension: int) -> int:
+    """``4 + 3 * ln(dimension)`` members: Hansen 2016, arXiv 1604.00772v2, equation 48."""
+    return 4 + int(3 * math.log(dimension))

@@ -5,17 +5,17 @@ authors' code.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import torch
-from numpy.typing import ArrayLike
-from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import moved, mu_eff_of, path_growth, with_ties
 from escalade.strategies.gaussian import GaussianStrategy
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.sized import first_step_size
+from escalade.strategies.vectors import Start
 from escalade.support.numbers import whole_number
 
 
@@ -34,9 +34,7 @@ class CanonicalES(GaussianStrategy):
         population: members a generation.
         sigma: the first step size.
         parents: the number of members that count; None means half of them.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -48,16 +46,14 @@ class CanonicalES(GaussianStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
         sigma: float | str = 0.1,
         *,
         parents: int | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, **common)
         parents = population // 2 if parents is None else whole_number(parents, "parents")
         if not 1 <= parents <= population:
             raise InputError(f"parents {parents} must be at least 1 and at most the population, {population}")

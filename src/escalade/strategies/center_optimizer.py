@@ -32,12 +32,6 @@ class CenterOptimizer:
         self.lr = real_number(lr, "the optimizer's lr")
         self.memory: dict[str, Tensor] = {name: torch.zeros_like(self.center) for name in memory}
 
-    def __init_subclass__(cls, **keywords: object) -> None:
-        super().__init_subclass__(**keywords)
-        base = CenterOptimizer
-        if cls.step is base.step and cls.step_by_pieces is base.step_by_pieces:
-            raise TypeError(f"{cls.__name__} writes neither step nor step_by_pieces")
-
     def step(self, descent: Tensor, lr: float) -> None:
         """Move the centre; here by :meth:`step_by_pieces`, as one piece. A class writes one of the two.
 
@@ -72,45 +66,10 @@ class CenterOptimizer:
         Raises:
             InputError: another optimiser saved it.
         """
-        saved = self._memory_in(state)
+        saved = with_prefix(PREFIX, state)
+        if saved.keys() != self.memory.keys():
+            raise InputError(
+                "the saved state is that of another optimizer: go on with the one it was saved with"
+            )
         for name, value in self.memory.items():
             value.copy_(torch.as_tensor(saved[name]))
-
-    def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
-        """Check the names and sizes of what :meth:`load_state_dict` of this class would take over.
-
-        Raises:
-            InputError: another optimiser saved it.
-        """
-        # A class that takes over other names checks them itself.
-        if type(self).load_state_dict is CenterOptimizer.load_state_dict:
-            self._memory_in(state)
-
-    def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        """The part of ``state`` that is the optimiser's, checked."""
-        saved = saved_memory(state, self.memory)
-        for name, value in self.memory.items():
-            found = torch.as_tensor(saved[name])
-            if found.shape != value.shape:
-                raise InputError(
-                    f"the saved {name} of the optimizer has {found.numel()} numbers, not {value.numel()}"
-                )
-        return saved
-
-
-def saved_memory(
-    state: Mapping[str, Tensor | int | float], expected: Iterable[str]
-) -> dict[str, Tensor | int | float]:
-    """The part of a strategy's ``state`` that its optimiser saved.
-
-    Raises:
-        InputError: it does not hold the names ``expected``, and no others.
-    """
-    saved = with_prefix(PREFIX, state)
-    there, wanted = (", ".join(sorted(names)) or "nothing" for names in (saved, expected))
-    if there != wanted:
-        raise InputError(
-            f"the saved state is that of another optimizer (it holds {there}, not {wanted}): go on with the "
-            "optimizer it was saved with"
-        )
-    return saved

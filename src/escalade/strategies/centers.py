@@ -11,7 +11,8 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.storage.tensors import Tensors, with_prefix
-from escalade.strategies.base import State, Strategy
+from escalade.strategies.base import Strategy
+from escalade.strategies.saving import State
 
 
 class Centers:

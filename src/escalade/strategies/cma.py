@@ -6,20 +6,19 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import damping, expected_norm, heaviside, moved, with_ties
 from escalade.strategies.matrix import refuse_if_too_large
 from escalade.strategies.ranking import share_ties
+from escalade.strategies.saving import State
 from escalade.strategies.sized import Matrix, SizedStrategy
-from escalade.strategies.vectors import detached
+from escalade.strategies.vectors import Start, detached
 
 _FLOOR = 1e-30  # of the smallest eigenvalue of the covariance, in multiples of the largest
 
@@ -39,9 +38,7 @@ class CMAES(SizedStrategy):
         covariance: the first covariance of members divided by sigma squared, shape (dimension, dimension),
             symmetric and positive definite, with eigenvalues that differ by a factor of at most 1e30; the
             identity when not given.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
@@ -51,16 +48,14 @@ class CMAES(SizedStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int | None = None,
         sigma: float | str = 0.5,
         *,
         covariance: ArrayLike | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         n = self.dimension
         refuse_if_too_large(n, "full CMA-ES")
         self.covariance: Matrix = np.eye(n) if covariance is None else _checked(covariance, n)

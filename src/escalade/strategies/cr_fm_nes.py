@@ -5,19 +5,19 @@ arXiv 2201.11422, algorithm 1: its covariance is ``D (I + v v') D``, with D a di
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
-from torch import Tensor
 
 from escalade.errors import Diverged, InputError
-from escalade.perturbation import DensePopulation, NoiseSource
+from escalade.perturbation import DensePopulation
 from escalade.strategies.axis_shape import AxisStrategy, Vector
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.base import Common, Fitness, default_population
 from escalade.strategies.evolution_paths import expected_norm, moved, mu_eff_of, with_ties
-from escalade.strategies.gaussian import check_pairs, differences, sums
+from escalade.strategies.gaussian import differences, sums
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.sized import Matrix, default_population
+from escalade.strategies.sized import Matrix
+from escalade.strategies.vectors import Start
 from escalade.support.numbers import real_number
 
 _LONGEST = 1e16  # squared length of the axis: beyond, float64 loses all other directions
@@ -41,9 +41,7 @@ class CRFMNES(AxisStrategy):
         sigma: the first step size.
         max_change: the largest change of the axis and of a deviation in a generation, as a fraction of its
             length; None, the paper's, is no limit.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -51,19 +49,19 @@ class CRFMNES(AxisStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int | None = None,
         sigma: float | str = 0.5,
         *,
         max_change: float | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         if max_change is not None and not 0 < real_number(max_change, "max_change") < 1:
             raise InputError(f"max_change {max_change} must be between 0 and 1")
         self.max_change = max_change
+
+    antithetic = True
 
     @staticmethod
     def usual_population(dimension: int) -> int:
@@ -72,7 +70,6 @@ class CRFMNES(AxisStrategy):
         return usual + usual % 2
 
     def begin(self, n: int, population: int) -> None:
-        check_pairs(population)
         super().begin(n, population)
         ranks = np.arange(1, population + 1)
         self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalised

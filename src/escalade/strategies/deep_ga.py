@@ -5,17 +5,18 @@ training deep neural networks for reinforcement learning", arXiv 1712.06567, alg
 from __future__ import annotations
 
 import secrets
+from typing import Unpack
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
-from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource, Stream, hash64
+from escalade.perturbation import Stream, hash64
 from escalade.perturbation.genomes import Genome, GenomePopulation, Mutation
-from escalade.strategies.base import Direction, Fitness, State, Strategy
-from escalade.strategies.schedules import Schedule, parse_sigma
+from escalade.strategies.base import Common, Fitness, Strategy
+from escalade.strategies.saving import State
+from escalade.strategies.schedules import Rate, parse_sigma
+from escalade.strategies.vectors import Start
 from escalade.support.numbers import whole_number
 
 
@@ -34,49 +35,40 @@ class DeepGA(Strategy):
         sigma: standard deviation of a mutation: a number, a schedule, or the text of one.
         parents: members that have children (T in the paper); None means a twentieth, at least 2.
         elites: members that live on; None means as many as parents, at most 10.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
     """
 
     adapted = ("start", "sums", "counts")
-    further = ("breeding", "living")
     elitist = True
     grows = False  # a member's parent is drawn by its number
     compares_generations = True  # an elite's mean with newcomers' values
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
-        sigma: float | str | Schedule = 0.1,
+        sigma: Rate = 0.1,
         *,
         parents: int | None = None,
         elites: int | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, **common)
         population = self.population_size
         self.parents = max(2, population // 20) if parents is None else whole_number(parents, "parents", 1)
         self.elites = min(10, self.parents) if elites is None else whole_number(elites, "elites", 1)
         for name in ("parents", "elites"):
             if getattr(self, name) >= population:
                 raise InputError(f"{name} {getattr(self, name)} must be below the population, {population}")
-        self._sigma = parse_sigma(sigma, "sigma")
+        self.sigma_schedule = parse_sigma(sigma)
         self.start = self.center.numpy().copy()
         self._identity = secrets.token_hex(16)
         self._breeding: list[Genome] = []  # of the last generation, the best first
         self._living: list[Genome] = []
         self.sums, self.counts = np.zeros(0), np.zeros(0)  # of the elites' fitness
-
-    @property
-    def sigma(self) -> float:
-        return self._sigma(self.generation)
 
     def members(self) -> GenomePopulation:
         numbers = np.arange(len(self._living), self.population_size)

@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from numpy.typing import NDArray
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.schedules import Schedule, parse, parse_share
+from escalade.strategies.schedules import Rate, parse, parse_share
+from escalade.strategies.vectors import Start
 
 _SHARPNESS, _STEEPNESS = 20.0, 12.5
 
@@ -36,9 +37,7 @@ class DES(AdaptiveStrategy):
         sigma: the first deviations: a positive number, or a vector of shape (dimension,).
         lr: the step size of the centre: a number, a schedule, or the text of one.
         sigma_lr: that of the deviations.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -48,17 +47,15 @@ class DES(AdaptiveStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
-        sigma: float | str | ArrayLike | Tensor = 0.1,
+        sigma: Deviations = 0.1,
         *,
-        lr: float | str | Schedule = 1.0,
-        sigma_lr: float | str | Schedule = 0.1,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        lr: Rate = 1.0,
+        sigma_lr: Rate = 0.1,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         self.lr_schedule = parse(lr, "lr", zero=True)
         self._sigma_lr = parse_share(sigma_lr, "sigma_lr")
 

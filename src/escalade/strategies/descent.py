@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Any, Unpack
+
 from escalade.errors import InputError
-from escalade.strategies.base import State, Strategy
-from escalade.strategies.center_optimizer import PREFIX
+from escalade.strategies.base import Common, Strategy
 from escalade.strategies.optimizers import OptimizerFactory, make_optimizer
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.saving import State
+from escalade.strategies.schedules import Rate, parse
 from escalade.support.numbers import LARGEST, real_number
 
 
+class Descent(Common, total=False):
+    """The keywords that strategies hand on to :class:`DescentStrategy`, which describes them."""
+
+    optimizer: str | OptimizerFactory | None
+    lr: Rate | None
+    momentum: float | None
+    weight_decay: float
+
+
 class DescentStrategy(Strategy):
-    """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``."""
+    """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``.
 
-    further = (PREFIX,)
+    Args:
+        *given: the first centre, the population, and what else the strategy's base takes.
+        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the parameters;
+            None means the strategy's usual one.
+        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
+        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
+        weight_decay: pull towards zero, not negative.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
-    def set_optimizer(
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    def __init__(
         self,
-        optimizer: str | OptimizerFactory,
-        lr: float | str | Schedule | None,
-        momentum: float | None,
-        weight_decay: float,
+        *given: Any,
+        optimizer: str | OptimizerFactory | None = None,
+        lr: Rate | None = None,
+        momentum: float | None = None,
+        weight_decay: float = 0.0,
+        **common: Unpack[Common],
     ) -> None:
-        """Make the optimiser; its own step size and momentum stand where these are None.
-
-        Raises:
-            InputError: an argument is impossible; the message names it.
-        """
+        super().__init__(*given, **common)
         self.weight_decay = real_number(weight_decay, "weight_decay")
         if not 0 <= self.weight_decay <= LARGEST:
             raise InputError(f"weight_decay {weight_decay} must be finite, not negative and at most 1e30")
         self.lr_schedule = None if lr is None else parse(lr, "lr", zero=True)
-        self.optimizer = make_optimizer(optimizer, self.center, momentum)
+        self.optimizer = make_optimizer(optimizer or self.usual_optimizer(), self.center, momentum)
+
+    def usual_optimizer(self) -> str | OptimizerFactory:
+        """The optimiser if none is given."""
+        return "adam"
 
     @property
     def lr(self) -> float:
@@ -40,10 +64,6 @@ class DescentStrategy(Strategy):
     def state_dict(self) -> State:
         return super().state_dict() | self.optimizer.state_dict()
 
-    def check_state(self, state: State) -> None:
-        super().check_state(state)
-        self.optimizer.check_state(state)
-
     def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
         self.optimizer.load_state_dict(state)
+        super().load_state_dict(state)

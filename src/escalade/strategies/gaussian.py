@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.errors import InputError
-from escalade.perturbation import GaussianPopulation, NoiseSource
+from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.device import DevicePopulation, device_of
-from escalade.strategies.base import Direction, Fitness, Strategy
+from escalade.strategies.base import Fitness, Strategy
 from escalade.support.arrays import tensor_of
 from escalade.support.large import shared_copy
-from escalade.support.numbers import whole_number
 
 
 class GaussianStrategy(Strategy):
@@ -26,33 +23,13 @@ class GaussianStrategy(Strategy):
     Args:
         x0: the first centre, shape (dimension,).
         population: members a generation; even where they come in mirrored pairs.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
     """
 
     antithetic = True
-
-    def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
-    ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
-        if self.antithetic:
-            check_pairs(population)
-
-    def resize(self, population: int) -> None:
-        if self.antithetic:
-            check_pairs(whole_number(population, "population"))
-        super().resize(population)
 
     def members(self) -> GaussianPopulation:
         kind: Any = GaussianPopulation
@@ -102,11 +79,3 @@ def differences(values: Fitness) -> Fitness:
 def sums(values: Fitness) -> Fitness:
     """Mirrored pairs' values added, shape (pairs,): what weighs the square of a pair's noise."""
     return np.asarray(values.reshape(-1, 2).sum(axis=1))
-
-
-def check_pairs(population: int) -> None:
-    """Raise InputError for a population that does not come in mirrored pairs."""
-    if population % 2:
-        raise InputError(
-            f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
-        )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -13,14 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import GaussianPopulation, NoiseSource, Stream, seeds
+from escalade.perturbation import GaussianPopulation, Stream, seeds
 from escalade.perturbation.guided import GuidedNoise, orthonormal
-from escalade.strategies.base import Direction, State
+from escalade.strategies.descent import Descent
 from escalade.strategies.openai_es import OpenAIES
-from escalade.strategies.optimizers import OptimizerFactory
-from escalade.strategies.schedules import Schedule
-from escalade.strategies.states import check_shape
-from escalade.strategies.vectors import as_tensor
+from escalade.strategies.schedules import Rate
+from escalade.strategies.vectors import Start, as_tensor
 from escalade.support.generators import generators_seeded
 from escalade.support.numbers import real_number, whole_number
 
@@ -53,14 +52,8 @@ class GuidedES(OpenAIES):
         guides: how many of the last surrogate gradients span the subspace (k in the paper). Of few, each gets
             so much of the noise that it drowns all other directions.
         alpha: share of the variance that lies in all directions, above 0; 1 is OpenAI-ES.
-        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the parameters.
-        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
-        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
-        weight_decay: pull towards zero, not negative.
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **descent: the optimiser's settings, and the common ones, of :class:`DescentStrategy`.
 
     Raises:
         InputError: an argument is impossible, or the surrogate gave no finite vector of the centre's shape;
@@ -83,26 +76,17 @@ class GuidedES(OpenAIES):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
-        sigma: float | str | Schedule = 0.1,
+        sigma: Rate = 0.1,
         *,
         surrogate: Surrogate,
         guides: int = 10,
         alpha: float = 0.5,
-        optimizer: str | OptimizerFactory = "adam",
-        lr: float | str | Schedule | None = None,
-        momentum: float | None = None,
-        weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **descent: Unpack[Descent],
     ) -> None:
-        super().__init__(
-            x0, population, sigma, optimizer=optimizer, lr=lr, momentum=momentum, weight_decay=weight_decay,
-            shaping=shaping, seed=seed, direction=direction, perturbation=perturbation,
-        )  # fmt: skip
+        super().__init__(x0, population, sigma, shaping=shaping, **descent)
         if not callable(surrogate):
             raise InputError(f"surrogate must be a function of the centre, not {surrogate!r}")
         self.surrogate = surrogate
@@ -113,10 +97,6 @@ class GuidedES(OpenAIES):
         self.gradients: NDArray[np.floating] = np.zeros(shape, dtype)
         """The last surrogate gradients, the newest last, shape (guides, dimension); zeros at first."""
         self.guided = 0  # one more than the generation that the newest of them belongs to
-
-    def check_state(self, state: State) -> None:
-        super().check_state(state)
-        check_shape(state, "gradients", self.gradients.shape)
 
     def members(self) -> GaussianPopulation:
         if self.guided != self.generation + 1:

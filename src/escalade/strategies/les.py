@@ -10,17 +10,18 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from torch import Tensor
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.ranking import ranks
+from escalade.strategies.vectors import Start
 
 _WEIGHTS = Path(__file__).with_suffix(".safetensors")
 _PATH_RATES = (0.1, 0.5, 0.9)
@@ -49,9 +50,7 @@ class LES(AdaptiveStrategy):
         x0: the first centre, shape (dimension,).
         population: members a generation.
         sigma: the first deviations: a positive number, or a vector of shape (dimension,).
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -62,16 +61,9 @@ class LES(AdaptiveStrategy):
     compares_generations = True
 
     def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int = 64,
-        sigma: float | str | ArrayLike | Tensor = 0.1,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        self, x0: Start, population: int = 64, sigma: Deviations = 0.1, **common: Unpack[Common]
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         self.paths: Tensor = self.center.new_zeros(self.dimension, 2 * len(_PATH_RATES))
         """Averages of the centre's wish to move over each horizon, and of the same in units of sigma."""
         self.record = -math.inf  # the best fitness before this generation

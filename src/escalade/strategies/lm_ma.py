@@ -8,11 +8,10 @@ import math
 
 import numpy as np
 
-from escalade.strategies.base import Fitness, State
+from escalade.strategies.base import Fitness, default_population
 from escalade.strategies.evolution_paths import mu_eff_of, path_growth, with_ties
 from escalade.strategies.ranking import log_weights, share_ties
-from escalade.strategies.sized import Matrix, SizedStrategy, default_population
-from escalade.strategies.states import check_shape
+from escalade.strategies.sized import Matrix, SizedStrategy
 
 
 class LMMAES(SizedStrategy):
@@ -32,9 +31,7 @@ class LMMAES(SizedStrategy):
         x0: the first centre, shape (dimension,).
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -52,10 +49,6 @@ class LMMAES(SizedStrategy):
         self.c_c = rate / 4.0**numbers
         self.directions: Matrix = np.zeros((len(numbers), n))
         self.path = np.zeros(n)
-
-    def check_state(self, state: State) -> None:
-        super().check_state(state)
-        check_shape(state, "directions", self.directions.shape)
 
     @property
     def scale(self) -> float:

@@ -4,16 +4,14 @@ to Reinforcement Learning", arXiv 1703.03864.
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
-from torch import Tensor
+from typing import Unpack
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.descent import DescentStrategy
+from escalade.strategies.base import Fitness
+from escalade.strategies.descent import Descent, DescentStrategy
 from escalade.strategies.gaussian import GaussianStrategy, differences
-from escalade.strategies.optimizers import OptimizerFactory
-from escalade.strategies.schedules import Schedule, parse_sigma
+from escalade.strategies.schedules import Rate, parse_sigma
 from escalade.strategies.shaping import SHAPINGS
+from escalade.strategies.vectors import Start
 from escalade.support.registry import named
 
 
@@ -29,15 +27,8 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         population: members a generation, even: two for each direction.
         sigma: standard deviation of the noise: a number, a schedule (of the generation's number, from 0), or
             text that :func:`escalade.strategies.schedules.parse` reads.
-        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the
-            parameters.
-        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
-        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
-        weight_decay: pull towards zero, not negative.
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **descent: the optimiser's settings, and the common ones, of :class:`DescentStrategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -56,27 +47,16 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
-        sigma: float | str | Schedule = 0.1,
+        sigma: Rate = 0.1,
         *,
-        optimizer: str | OptimizerFactory = "adam",
-        lr: float | str | Schedule | None = None,
-        momentum: float | None = None,
-        weight_decay: float = 0.0,
         shaping: str = "centered-ranks",
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **descent: Unpack[Descent],
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
-        self._sigma = parse_sigma(sigma, "sigma")
+        super().__init__(x0, population, **descent)
+        self.sigma_schedule = parse_sigma(sigma)
         self.shaping = named("shaping", shaping, SHAPINGS)
-        self.set_optimizer(optimizer, lr, momentum, weight_decay)
-
-    @property
-    def sigma(self) -> float:
-        return self._sigma(self.generation)
 
     def update(self, fitness: Fitness) -> None:
         utilities = self.shaping(fitness)

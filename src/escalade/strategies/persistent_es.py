@@ -7,21 +7,21 @@ evolution strategies", arXiv 2304.12180.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
 from escalade.perturbation.population import Addressed
 from escalade.perturbation.source import Center
-from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.descent import DescentStrategy
-from escalade.strategies.gaussian import check_pairs, differences
-from escalade.strategies.optimizers import OptimizerFactory
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.base import Fitness
+from escalade.strategies.descent import Descent, DescentStrategy
+from escalade.strategies.gaussian import differences
+from escalade.strategies.schedules import parse
+from escalade.strategies.vectors import Start
 from escalade.support.numbers import real_number, whole_number
 
 Counts = NDArray[np.int64]
@@ -49,13 +49,7 @@ class PersistentES(DescentStrategy):
         sigma: standard deviation of the noise.
         windows: the number of windows of an unroll.
         hold: windows for which a pair keeps its noise: 1 is persistent ES.
-        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the parameters.
-        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
-        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
-        weight_decay: pull towards zero, not negative.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **descent: the optimiser's settings, and the common ones, of :class:`DescentStrategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -72,31 +66,24 @@ class PersistentES(DescentStrategy):
         True
     """
 
+    antithetic = True
     grows = False  # a member has a state
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
         sigma: float = 0.1,
         *,
         windows: int,
         hold: int = 1,
-        optimizer: str | OptimizerFactory = "adam",
-        lr: float | str | Schedule | None = None,
-        momentum: float | None = None,
-        weight_decay: float = 0.0,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **descent: Unpack[Descent],
     ) -> None:
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
-        check_pairs(population)
+        super().__init__(x0, population, **descent)
         self._sigma = parse(real_number(sigma, "sigma"), "sigma")(0)
         self.windows, self.hold = whole_number(windows, "windows", 1), whole_number(hold, "hold", 1)
         if self.windows % self.hold:
             raise InputError(f"hold {hold} must divide windows, {windows}")
-        self.set_optimizer(optimizer, lr, momentum, weight_decay)
 
     @property
     def sigma(self) -> float:

@@ -41,10 +41,7 @@ class Record:
     """
 
     def __init__(
-        self,
-        sign: float,
-        best: tuple[Tensor, float] | None = None,
-        rows: NDArray[np.float64] | None = None,
+        self, sign: float, best: tuple[Tensor, float] | None = None, rows: NDArray[np.float64] | None = None
     ) -> None:
         self._sign, self.best, self.history = sign, best, FitnessHistory(rows)
 

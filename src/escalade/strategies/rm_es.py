@@ -6,18 +6,16 @@ their R1-ES.
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from numpy.typing import NDArray
 
-from escalade.errors import InputError
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness, State
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import log_weights, ranks, share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy
-from escalade.strategies.states import as_kept, check_shape
+from escalade.strategies.vectors import Start
 from escalade.support.numbers import whole_number
 
 _TARGET = 0.3  # q*: by this share of the parents the ranks should rise
@@ -37,9 +35,7 @@ class RMES(SizedStrategy):
         sigma: the first step size.
         paths: how many are remembered (m); the oldest goes, or the one that is closest to its predecessor
             while they are less than ``dimension`` generations apart.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -50,17 +46,15 @@ class RMES(SizedStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int | None = None,
         sigma: float | str = 0.5,
         *,
         paths: int = 2,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
         count = whole_number(paths, "paths", least=1)
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         n = self.dimension
         self.weights = log_weights(self.population_size)
         self.mu_eff = mu_eff_of(self.weights)
@@ -72,16 +66,6 @@ class RMES(SizedStrategy):
         self.path = np.zeros(n)
         self.parents: NDArray[np.float64] = np.zeros(0)  # fitness of the last better half, from the best
         self.success = 0.0
-
-    def check_state(self, state: State) -> None:
-        super().check_state(state)
-        check_shape(state, "paths", self.paths.shape)
-        parents = as_kept(state["parents"], self.parents).size
-        if parents not in (0, self.population_size // 2):
-            raise InputError(
-                f"the saved state has {parents} parents, not {self.population_size // 2}: build the strategy "
-                "with the same population"
-            )
 
     @property
     def drawn_width(self) -> int:

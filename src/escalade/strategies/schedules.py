@@ -13,6 +13,9 @@ from escalade.support.numbers import LARGEST
 Schedule = Callable[[int], float]
 """A function from generations since the search began (0 for the first) to the value."""
 
+Rate = float | str | Schedule
+"""A number, a schedule, or the text of one."""
+
 
 class _Formula:
     """A schedule whose name holds its numbers, by which a resumed search tells it from another."""
@@ -88,7 +91,7 @@ _KINDS: dict[str, tuple[Callable[..., Schedule], str, int]] = {
 FORMS = ", ".join(f"{kind}:{form}" for kind, (_, form, _) in _KINDS.items())
 
 
-def parse(value: float | str | Schedule, name: str = "schedule", zero: bool = False) -> Schedule:
+def parse(value: Rate, name: str = "schedule", zero: bool = False) -> Schedule:
     """Make a schedule of a number, of text such as ``exponential:0.1:0.99:0.01``, or of a function.
 
     Every number in the text must be finite and the value positive to begin with. What a function gives
@@ -148,7 +151,7 @@ SMALLEST_SIGMA = 1e-8
 """The smallest sigma that a schedule gives: members must differ from the centre."""
 
 
-def parse_sigma(value: float | str | Schedule, name: str = "sigma") -> Schedule:
+def parse_sigma(value: Rate, name: str = "sigma") -> Schedule:
     """:func:`parse` for a noise scale, which may become small but not zero.
 
     Raises:
@@ -172,7 +175,7 @@ def _ends_at_zero(text: str) -> bool:
     return not any(map(float, ends if kind == "exponential" else ends[:1]))
 
 
-def parse_share(value: float | str | Schedule, name: str) -> Schedule:
+def parse_share(value: Rate, name: str) -> Schedule:
     """:func:`parse` for a part of a way, from 0 to 1: more would go beyond its end.
 
     Raises:

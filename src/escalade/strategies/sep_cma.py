@@ -5,20 +5,17 @@ Complexity" (PPSN X): CMA-ES whose covariance is a diagonal, and learnt that muc
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import damping, expected_norm, heaviside, moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.sized import default_population
-from escalade.strategies.vectors import as_tensor
-from escalade.support.numbers import population_number
+from escalade.strategies.vectors import Start
 
 
 class SepCMAES(AdaptiveStrategy):
@@ -31,9 +28,7 @@ class SepCMAES(AdaptiveStrategy):
         x0: the first centre, shape (dimension,).
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first deviations: a positive number, or a vector of shape (dimension,).
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -41,22 +36,15 @@ class SepCMAES(AdaptiveStrategy):
 
     adapted = ("step_size", "updates", "variances", "path_sigma", "path_c")
     antithetic = False
+    smallest = 4
     grows = False  # it weighs as many members as it began with
 
     def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int | None = None,
-        sigma: float | str | ArrayLike | Tensor = 0.5,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        self, x0: Start, population: int | None = None, sigma: Deviations = 0.5, **common: Unpack[Common]
     ) -> None:
-        n = as_tensor(x0, "x0").numel()
-        population = default_population(n) if population is None else population
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
-        self._set_constants(n, population_number(population, 4))
+        super().__init__(x0, population, sigma, **common)
+        n = self.dimension
+        self._set_constants(n, self.population_size)
         deviations = self.deviations.double()
         self.step_size = float(deviations.log().mean().exp())
         self.variances: Tensor = (deviations / self.step_size).square()

@@ -6,15 +6,15 @@ section 3.1, on the diagonal).
 
 from __future__ import annotations
 
-import torch
-from numpy.typing import ArrayLike
-from torch import Tensor
+from typing import Unpack
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness
+import torch
+
+from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.ranking import elite_count, elite_weights
-from escalade.strategies.schedules import Schedule, parse, parse_share
+from escalade.strategies.schedules import Rate, parse, parse_share
+from escalade.strategies.vectors import Start
 
 
 class SimpleGaussian(AdaptiveStrategy):
@@ -36,9 +36,7 @@ class SimpleGaussian(AdaptiveStrategy):
         lr: how far the centre goes to the elite's mean; 1 is all the way. A number, a schedule, or the
             text of one.
         sigma_lr: the same for the deviations.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -49,18 +47,16 @@ class SimpleGaussian(AdaptiveStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
-        sigma: float | str | ArrayLike | Tensor = 0.1,
+        sigma: Deviations = 0.1,
         *,
         elite: float = 0.5,
-        lr: float | str | Schedule = 1.0,
-        sigma_lr: float | str | Schedule = 0.1,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        lr: Rate = 1.0,
+        sigma_lr: Rate = 0.1,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         self.elites = elite_count(elite, population)
         self.lr_schedule = parse(lr, "lr", zero=True)
         self._sigma_lr = parse_share(sigma_lr, "sigma_lr")

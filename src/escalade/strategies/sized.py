@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from numpy.typing import NDArray
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, NoiseSource
-from escalade.strategies.base import Direction, State, Strategy
+from escalade.perturbation import DensePopulation
+from escalade.strategies.base import Common, Strategy
+from escalade.strategies.saving import State
 from escalade.strategies.schedules import parse
-from escalade.strategies.vectors import as_tensor
-from escalade.support.numbers import population_number
+from escalade.strategies.vectors import Start
 
 Matrix = NDArray[np.float64]
 
@@ -30,41 +28,26 @@ class SizedStrategy(Strategy):
         x0: the first centre, shape (dimension,).
         population: members a generation, at least 4; None means :meth:`usual_population`.
         sigma: the first step size.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
     """
 
+    smallest = 4
     grows = False  # it weighs as many members as it began with
     adapted: ClassVar[tuple[str, ...]] = ("step_size", "updates")
     decomposes: ClassVar[bool] = False
     """True where :attr:`condition` takes a decomposition of a matrix."""
 
     def __init__(
-        self,
-        x0: ArrayLike | Tensor,
-        population: int | None = None,
-        sigma: float | str = 0.5,
-        *,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        self, x0: Start, population: int | None = None, sigma: float | str = 0.5, **common: Unpack[Common]
     ) -> None:
-        n = as_tensor(x0, "x0").numel()
-        population = population_number(self.usual_population(n) if population is None else population, 4)
-        super().__init__(x0, population, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, **common)
         self.step_size = first_step_size(sigma)
         self.updates = 0
         self._drawn: tuple[int, Matrix, Matrix] | None = None
-        self.begin(n, population)
-
-    @staticmethod
-    def usual_population(dimension: int) -> int:
-        """The number of members where none is given."""
-        return default_population(dimension)
+        self.begin(self.dimension, self.population_size)
 
     def begin(self, n: int, population: int) -> None:
         """Set constants and first state for ``n`` parameters. For subclasses."""
@@ -122,11 +105,6 @@ class SizedStrategy(Strategy):
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self._drawn = None
-
-
-def default_population(dimension: int) -> int:
-    """``4 + 3 * ln(dimension)`` members: Hansen 2016, arXiv 1604.00772v2, equation 48."""
-    return 4 + int(3 * math.log(dimension)) if dimension else 4
 
 
 def first_step_size(sigma: float | str) -> float:

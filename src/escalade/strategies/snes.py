@@ -6,18 +6,17 @@ evolution strategies", JMLR 15, algorithm 6.
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
-from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseSource
-from escalade.strategies.adaptive import AdaptiveStrategy
-from escalade.strategies.base import Direction, Fitness
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
+from escalade.strategies.base import Common, Fitness
+from escalade.strategies.schedules import Rate, parse
 from escalade.strategies.shaping import SHAPINGS
+from escalade.strategies.vectors import Start
 from escalade.support.registry import named
 
 
@@ -42,9 +41,7 @@ class SNES(AdaptiveStrategy):
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
         mirrored: sample in pairs ``+s`` and ``-s``, which halves the table reads and needs an even
             population.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -54,22 +51,20 @@ class SNES(AdaptiveStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int = 64,
-        sigma: float | str | ArrayLike | Tensor = 0.1,
+        sigma: Deviations = 0.1,
         *,
-        lr: float | str | Schedule = 1.0,
-        sigma_lr: float | str | Schedule | None = None,
+        lr: Rate = 1.0,
+        sigma_lr: Rate | None = None,
         shaping: str = "nes",
         mirrored: bool = False,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
         if not isinstance(mirrored, bool | np.bool_):
             raise InputError(f"mirrored {mirrored!r} must be true or false")
         self.antithetic = bool(mirrored)
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         if sigma_lr is None:
             sigma_lr = (3 + math.log(self.dimension)) / (5 * math.sqrt(self.dimension))
         self.lr_schedule = parse(lr, "lr", zero=True)

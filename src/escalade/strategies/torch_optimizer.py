@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
 
-from escalade.strategies.center_optimizer import PREFIX, CenterOptimizer, saved_memory
+from escalade.storage.tensors import with_prefix
+from escalade.strategies.center_optimizer import PREFIX, CenterOptimizer
 
 _GROUP = "group."
 """Begins the names of numbers that an optimiser keeps beside its options: some count their steps there."""
@@ -21,18 +20,11 @@ class TorchOptimizer(CenterOptimizer):
     Args:
         params: one tensor, the centre.
         inner: the user's optimiser of that tensor.
-        make: what made it; called once more when a state is loaded, to learn what it should hold.
     """
 
-    def __init__(
-        self,
-        params: Iterable[Tensor],
-        inner: torch.optim.Optimizer,
-        make: Callable[[Iterable[Tensor]], Any],
-    ) -> None:
+    def __init__(self, params: Iterable[Tensor], inner: torch.optim.Optimizer) -> None:
         super().__init__(params, float(inner.param_groups[0]["lr"]))
         self.inner = inner
-        self._make = make
 
     def step(self, descent: Tensor, lr: float) -> None:
         self.center.grad = descent
@@ -46,11 +38,8 @@ class TorchOptimizer(CenterOptimizer):
         memory = _memory_of(self.inner) | _numbers_of(self.inner)
         return {PREFIX + name: _own(value) for name, value in memory.items()}
 
-    def check_state(self, state: Mapping[str, Tensor | int | float]) -> None:
-        self._memory_in(state)
-
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
-        saved = {name: _own(value) for name, value in self._memory_in(state).items()}
+        saved = {name: _own(value) for name, value in with_prefix(PREFIX, state).items()}
         grouped = [name for name in saved if name.startswith(_GROUP)]
         numbers = {name.removeprefix(_GROUP): saved.pop(name) for name in grouped}
         groups = self.inner.state_dict()["param_groups"]
@@ -59,20 +48,6 @@ class TorchOptimizer(CenterOptimizer):
         for name, value in saved.items():  # torch gives all but the step the type of the centre
             if isinstance(value, Tensor) and name != "step":
                 self.inner.state[self.center][name] = value.to(self.center.device)
-
-    def _memory_in(self, state: Mapping[str, Tensor | int | float]) -> dict[str, Tensor | int | float]:
-        there = {name.removeprefix(PREFIX) for name in state if name.startswith(PREFIX)}
-        begun = there - _numbers_of(self.inner).keys()  # before its first step it remembers nothing else
-        return saved_memory(state, self._names if begun else there)
-
-    @cached_property
-    def _names(self) -> Iterable[str]:
-        """The names in the state of such an optimiser, which only a step shows."""
-        probe = torch.zeros_like(self.center[:1], requires_grad=True)  # some work on some devices alone
-        inner = self._make([probe])
-        probe.grad = torch.zeros_like(probe)
-        inner.step()
-        return _memory_of(inner) | _numbers_of(inner)
 
 
 def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:

@@ -29,9 +29,7 @@ class VDCMA(AxisStrategy):
         x0: the first centre, shape (dimension,).
         population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: the first step size.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible; the message names it.

@@ -14,21 +14,26 @@ from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, Population
 from escalade.support.arrays import holds_numbers
 
+Start = ArrayLike | Tensor
+"""A first centre, as users hand it over."""
+
 _BLOCK = 2**20  # numbers of a long vector that are looked at together
 
 
-def first_center(x0: ArrayLike | Tensor) -> Tensor:
+def first_center(x0: Start) -> Tensor:
     """A copy of ``x0`` on the CPU: float64 where it is float64, otherwise float32.
 
     Of a :class:`GivenAway` vector, the vector itself.
 
     Raises:
-        InputError: it does not hold numbers.
+        InputError: it is not a vector of finite numbers.
     """
     given = as_tensor(x0, "x0")
     dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
-    if not holds_numbers(given):
-        raise InputError("x0 must be a vector of numbers")
+    if given.ndim != 1 or not given.numel() or not holds_numbers(given):
+        raise InputError(f"x0 must be a vector of numbers, not of shape {tuple(given.shape)}")
+    if not bool(given.isfinite().all()):
+        raise InputError("x0 must hold finite numbers only")
     return given.to("cpu", dtype, copy=not isinstance(x0, GivenAway))
 
 

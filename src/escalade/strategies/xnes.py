@@ -6,17 +6,16 @@ Wierstra et al. 2014, "Natural evolution strategies", JMLR 15, table 1.
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
-from torch import Tensor
 
-from escalade.perturbation import NoiseSource
-from escalade.strategies.base import Direction, Fitness
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.matrix import MatrixStrategy
-from escalade.strategies.schedules import Schedule, parse
+from escalade.strategies.schedules import Rate, parse
 from escalade.strategies.shaping import nes_utilities
 from escalade.strategies.sized import Matrix
+from escalade.strategies.vectors import Start
 
 
 class XNES(MatrixStrategy):
@@ -39,9 +38,7 @@ class XNES(MatrixStrategy):
         sigma_lr: that of the step size's logarithm; None means the paper's
             ``(9 + 3 ln d) / (5 * d * sqrt(d))`` in d dimensions.
         shape_lr: that of the shape; None means the same.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
@@ -49,18 +46,16 @@ class XNES(MatrixStrategy):
 
     def __init__(
         self,
-        x0: ArrayLike | Tensor,
+        x0: Start,
         population: int | None = None,
         sigma: float | str = 0.5,
         *,
-        lr: float | str | Schedule = 1.0,
-        sigma_lr: float | str | Schedule | None = None,
-        shape_lr: float | str | Schedule | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        lr: Rate = 1.0,
+        sigma_lr: Rate | None = None,
+        shape_lr: Rate | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(x0, population, sigma, seed=seed, direction=direction, perturbation=perturbation)
+        super().__init__(x0, population, sigma, **common)
         n = self.dimension
         usual = (9 + 3 * math.log(n)) / (5 * n * math.sqrt(n))
         self.lr_schedule = parse(lr, "lr", zero=True)

@@ -65,10 +65,17 @@ def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         vars(base)["__init__"] for base in inspect.getmro(factory)[:-1] if "__init__" in vars(base)
     ):
         parameters = inspect.signature(maker).parameters
-        found = {**parameters, **found}
+        found |= {name: part for name, part in parameters.items() if name not in found}
         if all(part.kind is not part.VAR_KEYWORD for part in parameters.values()):
             break
     return found
+
+
+def signature_of(kind: type) -> inspect.Signature:
+    """The signature of a class whose constructor hands ``**keywords`` on: those of its bases written out."""
+    parts = sorted(list(parameters_of(kind).values())[1:], key=lambda part: part.kind)
+    named = [part for part in parts if part.kind not in (part.VAR_POSITIONAL, part.VAR_KEYWORD)]
+    return inspect.Signature(named, __validate_parameters__=False)
 
 
 def check_keywords(name: str, function: Callable[..., Any], given: Iterable[str]) -> None:

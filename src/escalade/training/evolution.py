@@ -210,10 +210,7 @@ def _result(module: M, ended: Ended, folder: RunFolder | None, history: _History
     return Evolution(
         module=module,
         eval_return_mean=math.nan if evaluated is None else evaluated,
-        # A strategy of the user's may go on and move it.
-        center=loop.center
-        if loop.strategy.remake
-        else np.asarray(loop.strategy.center.detach().cpu().numpy()),
+        center=np.asarray(loop.strategy.center.detach().cpu().numpy()),
         best=best,
         best_return=best_return,
         history=History(history.rows),

@@ -20,7 +20,6 @@ from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable_number
 from escalade.support.interrupts import Interrupts
 from escalade.support.machine import versions
-from escalade.training.forgotten import forgotten
 from escalade.training.limits import Limits, Pace, TimeUp, clearly_harder, meets, refutation, with_failures
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
@@ -188,8 +187,6 @@ class Loop:
             return True
         try:
             texts = self.objective.reproducibility_notes()
-            if self.saver.folder is not None and (lost := forgotten(self.strategy)):
-                texts.append(lost)
         except KeyboardInterrupt:
             return False
         self.progress.notes[_PROBED] = 1

@@ -28,7 +28,6 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import CENTER, Center, Novelty, parse
-from escalade.strategies.own import check_grown
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
 from escalade.support.mkl import BY_PLACE, rounds_by_place
@@ -107,9 +106,8 @@ class PolicyObjective:
         trained, center = episodes[: job.training_items], episodes[job.training_items : job.drawn_items]
         evaluated = self._forgiven(center[:asked])
         while self._too_small(trained) and usable(trained.scores).any():  # else it is not to be learnt from
-            before, played = strategy.population_size, strategy.sample()
+            before = strategy.population_size
             strategy.resize(before + begun)
-            check_grown(strategy, played, strategy.sample())
             more: dict[str, Any] = {"population": strategy.sample(), "first_member": before}
             trained = trained + self._run(replace(job, **more, evaluations=0, best_evaluations=0))
         evaluation = self._evaluation(strategy, center[:asked]) if evaluate else None

@@ -10,7 +10,6 @@ from escalade.perturbation import Stream, seeds
 from escalade.policies.population.layout import Vector
 from escalade.strategies import Strategy
 from escalade.strategies.base import StrategyFactory
-from escalade.strategies.own import is_own
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
@@ -37,22 +36,17 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     check_call(factory, given, _ALWAYS, f"strategy {name}", "give it in strategy_options")
     seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
 
-    # A named strategy keeps `start` as its centre; one of the user's, which is made again from it, copies it.
+    # A named strategy keeps `start` as its centre.
     x0 = start.view(GivenAway) if isinstance(strategy, str) else start
 
-    def make() -> Strategy:
-        with generators_seeded(seed):
-            return factory(x0, **given)
-
-    made = make()
+    with generators_seeded(seed):
+        made = factory(x0, **given)
     if not isinstance(made, Strategy):
         raise InputError(f"strategy {name} made a {type(made).__name__}, not an escalade Strategy")
     if made.dimension != len(start):
         raise InputError(
             f"strategy {name} has {made.dimension} parameters, but the module evolves {len(start)}"
         )
-    if is_own(type(made)):
-        made.remake = make
     return made
 
 

@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from escalade.errors import InputError
-from escalade.strategies.base import Direction, StrategyFactory
+from escalade.strategies.base import Direction, StrategyFactory, default_population
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.sized import default_population
 from escalade.support.imports import called
 from escalade.support.keywords import keywords_of
 from escalade.support.numbers import counted, population_number, real_number, whole_number
