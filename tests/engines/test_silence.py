@@ -14,7 +14,6 @@ import escalade
 from escalade import EnvironmentFailure, InputError
 from escalade.engines import SHORTEST_TIMEOUT, process, silence, start_engine
 from escalade.engines.process import Worker
-from escalade.engines.processes import ProcessEngine
 from escalade.engines.worker import _ALIVE_SECONDS
 
 
@@ -157,30 +156,6 @@ def test_an_item_that_is_silent_twice_is_named(clock, tmp_path):
         engine.close()
 
 
-class Sent:
-    """A worker that is ready, and the items that it was sent."""
-
-    def __init__(self):
-        self.info, self.items, self.has_job = {"slots": 4}, set(), True
-        self.messages, self.sent = self, []
-
-    def send(self, message):
-        self.sent.append(message)
-
-
-def test_suspects_behind_other_items_are_not_handed_out_together_with_them():
-    engine = ProcessEngine(None, 0)  # whose workers are those below
-    engine._waiting.extend([3, 4, 6, 7, 5])  # an item of a worker that died later is before the suspects
-    engine._silence.suspects, engine._share = {6, 7}, 5
-    workers = [Sent() for _ in range(4)]
-    for worker in workers:
-        engine._hand_out(worker)
-        engine._hand_out(worker)  # there is room for more, and the next one is a suspect
-    sent = [[("items", [3, 4])], [("items", [6])], [("items", [7])], [("items", [5])]]
-    assert [worker.sent for worker in workers] == sent
-    engine.close()
-
-
 def test_a_run_has_a_timeout_of_a_second_or_more_and_evolve_any_above_0(tmp_path):
     options = {"preset": None, "workers": 1, "generations": 1, "run_dir": tmp_path / "r", "verbose": False}
     with pytest.raises(InputError, match=r"^`step_timeout` 0\.99 is too short.* use at least 1$"):
@@ -189,8 +164,6 @@ def test_a_run_has_a_timeout_of_a_second_or_more_and_evolve_any_above_0(tmp_path
     assert SHORTEST_TIMEOUT >= 5 * _ALIVE_SECONDS  # one that is well gives many signs
     with pytest.raises(InputError, match=r"^step_timeout 0 must be above 0$"):
         escalade.evolve(torch.nn.Linear(1, 1), float, step_timeout=0)
-    with pytest.raises(InputError, match="needs worker processes"):  # as it says of 10 seconds
-        escalade.evolve(torch.nn.Linear(1, 1), float, step_timeout=0.1, workers=0)
 
 
 @pytest.mark.parametrize(("name", "workers"), [("local", 0), ("threads", 2)])

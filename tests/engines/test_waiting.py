@@ -91,7 +91,7 @@ def test_a_job_without_an_end_is_given_up(engine, workers):
 class Stubborn:
     """Does not look whether its job is wanted: sleeps in it, sends more and more results, or fails late.
 
-    The job is ``(kind, ballast, folder)``; of kind ``look`` it does look, and ``plain`` is done at once.
+    The job is ``(kind, ballast, folder)``; of kind ``plain`` it is done at once.
     Results are rows of an item's number.
     """
 
@@ -113,8 +113,6 @@ class Stubborn:
             for item in items:
                 large = np.zeros((1, LARGE))
                 feed.put_many([item], large if kind == "flood" else np.array([[item]]))
-            while kind == "look":
-                feed.alive()
 
     def close(self):
         pass
@@ -163,7 +161,7 @@ def two():
     end(engine)
 
 
-@pytest.mark.parametrize("kind", ["sleep", "flood", "look"])
+@pytest.mark.parametrize("kind", ["sleep", "flood"])
 def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_MARGIN_SECONDS", -worker.CLOSE_SECONDS if kind == "sleep" else 60.0)
     ballast = np.zeros(LARGE)

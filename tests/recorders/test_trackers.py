@@ -1,13 +1,11 @@
 """Trackers get every row once, whatever happens to the run; what happens to them does not end it."""
 
-import errno
 import importlib.util
 import json
 import struct
 import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -20,7 +18,6 @@ from escalade.cli.main import main
 from escalade.config.forms import OPTIONS as FIELDS
 from escalade.recorders import Goals, RunInfo, read_rows, read_table
 from escalade.recorders.registry import RECORDERS, TRACKERS, start_recorder
-from escalade.recorders.wandb_log import run_id
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
 
@@ -290,20 +287,6 @@ def test_a_recorder_that_is_not_there_is_one_line(name, message, tmp_path, capsy
     assert main(words) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_an_id_that_cannot_be_read_now_is_kept(tmp_path, monkeypatch):
-    path = tmp_path / "trackers.json"
-    known = run_id(path)
-
-    def away(self):
-        raise OSError(errno.EIO, "Input/output error")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "read_bytes", away)
-        with pytest.raises(InputError, match=r"trackers\.json cannot be read: Input/output error"):
-            run_id(path)
-    assert run_id(path) == known
 
 
 def test_lines_of_a_tracker_do_not_push_other_notes_out_when_a_run_is_resumed(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 from tests.commands import DEADLINE
@@ -43,26 +42,6 @@ def test_an_object_that_is_gone_holds_nothing(tmp_path):
     first.acquire()
     del first
     FolderLock(tmp_path).acquire()
-
-
-def test_one_of_several_threads_gets_it(tmp_path):
-    start, answers = threading.Barrier(8), []
-    locks = [FolderLock(tmp_path) for _ in range(8)]
-
-    def take(lock):
-        start.wait()
-        try:
-            lock.acquire()
-            answers.append("held")
-        except InputError:
-            answers.append("refused")
-
-    threads = [threading.Thread(target=take, args=[lock]) for lock in locks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == ["held"] + ["refused"] * 7
 
 
 def test_a_process_that_is_killed_holds_nothing(tmp_path):

@@ -32,19 +32,18 @@ class Goals:
 
     def spent(self, row: Row) -> tuple[str, float] | None:
         """The budget nearest its end, in words and as a share from 0 to 1."""
+        budgets = (
+            (row.generation, self.generations, "generations"),
+            (row.env_steps, self.env_steps, "steps"),
+            (row.seconds, self.seconds, "s"),
+        )
         shares = [
-            (row.generation / self.generations, f"{row.generation:,} of {self.generations:,} generations")
-            if self.generations
-            else None,
-            (row.env_steps / self.env_steps, f"{row.env_steps:,} of {self.env_steps:,} steps")
-            if self.env_steps and row.env_steps is not None
-            else None,
-            (row.seconds / self.seconds, f"{row.seconds:.0f} of {self.seconds:.0f} s")
-            if self.seconds
-            else None,
+            (now / limit, f"{now:,.0f} of {limit:,.0f} {unit}")
+            for now, limit, unit in budgets
+            if limit and now is not None
         ]
-        most = max((share for share in shares if share), default=None)
-        return (most[1], min(most[0], 1.0)) if most else None
+        share, words = max(shares, default=(0.0, ""))
+        return (words, min(share, 1.0)) if words else None
 
     def reached(self, first: float | None, now: float | None) -> float:
         """The share of the way from the first evaluation to the target that is done, from 0 to 1."""

@@ -33,17 +33,8 @@ def path_of(path: AnyPath, mend: str = "name another place") -> Path:
 
 
 # Errors of a write that come from the path, not from the disk.
-_WRONG_PATH = {
-    errno.EACCES,
-    errno.EEXIST,
-    errno.EISDIR,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
-}
+_WRONG_PATH = (PermissionError, FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
+_WRONG_NUMBERS = {errno.ELOOP, errno.ENAMETOOLONG, errno.EROFS}
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -172,7 +163,7 @@ def storage(path: Path, mend: str = "choose another place") -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        if problem.errno in _WRONG_PATH:
+        if isinstance(problem, _WRONG_PATH) or problem.errno in _WRONG_NUMBERS:
             raise InputError(f"{path} cannot be written ({problem.strerror}): {mend}") from None
         raise StorageFailure(
             f"{path} could not be written ({problem.strerror}): make room; what was there before is whole"
