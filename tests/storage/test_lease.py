@@ -12,8 +12,9 @@ import pytest
 import escalade
 from escalade import InputError
 from escalade.config.options import Config
-from escalade.storage import lease
+from escalade.storage.lock import FRESH, LEASE
 from escalade.wings.analysis.watch import Watch
+from escalade.wings.cluster import mirror
 from escalade.wings.cluster.detached import Driver
 from escalade.wings.cluster.mirror import Mirror
 
@@ -32,7 +33,7 @@ def far(tmp_path):
 
 
 def age(folder, seconds):
-    there = folder.path / lease.LEASE
+    there = folder.path / LEASE
     os.utime(there, (time.time() - seconds,) * 2)
 
 
@@ -46,7 +47,7 @@ def test_a_run_that_is_led_elsewhere_is_watched_and_left_alone(far):
 
 
 def test_a_lease_that_nobody_renews_is_one_of_a_killed_run(far):
-    age(far, lease.FRESH + 1)
+    age(far, FRESH + 1)
     assert Watch(far).look().state == "killed"
     assert escalade.resume(far, generations=2, verbose=False).summary["generations"] == 2
     assert Watch(far).look().state == "ended"
@@ -61,7 +62,7 @@ def test_a_lease_that_cannot_be_read_leaves_the_run_alone(far, monkeypatch):
         assert far.lock.look() == ("unknown", "")
         with pytest.raises(InputError, match=r"\.lease cannot be read: Stale file handle"):
             far.lock.acquire()
-    assert (far.path / lease.LEASE).exists()
+    assert (far.path / LEASE).exists()
 
 
 def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(monkeypatch):
@@ -74,8 +75,8 @@ def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(monkeyp
         if len(beats) >= 4:
             enough.set()
 
-    monkeypatch.setattr(lease, "PERIOD", 0.001)
-    with lease.beating(write):
+    monkeypatch.setattr(mirror, "PERIOD", 0.001)
+    with mirror._beating(write):
         assert enough.wait(30)
     count = len(beats)
     assert not any(thread.name == "escalade-lease" for thread in threading.enumerate())
@@ -101,7 +102,7 @@ def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monke
         assert driver.result()["storage"] == str(far)
     assert driver.follow("", 0)[2]
     assert seen[0].startswith("the detached run first (process ")
-    assert not (far / lease.LEASE).exists()
+    assert not (far / LEASE).exists()
     assert list((tmp_path / "tmp").iterdir()) == []
     if ":" not in env:
         assert Watch(far).look().state == "ended"
@@ -109,6 +110,6 @@ def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monke
 
 def test_a_lease_does_not_travel_with_the_run(far, tmp_path):
     assert Mirror(tmp_path / "here", str(far.path)).pull()
-    assert not (tmp_path / "here" / lease.LEASE).exists()
+    assert not (tmp_path / "here" / LEASE).exists()
     assert Mirror(tmp_path / "here", str(far.path)).occupied()
     assert not Mirror(tmp_path / "here", str(tmp_path / "other")).occupied()

@@ -1,4 +1,9 @@
-"""One run a folder at a time: a lock that the kernel releases when its holder ends, however it ends."""
+"""One run a folder at a time: a lock that the kernel releases when its holder ends, however it ends.
+
+A lock does not reach from one machine to another. A driver elsewhere writes a small file, the lease, into the
+run's copy again and again: the time of its last writing is compared with this machine's clock, so clocks of
+machines must agree to less than :data:`FRESH`.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,19 @@ import errno
 import fcntl
 import os
 import socket
+import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from escalade.errors import InputError
-from escalade.storage import lease
 from escalade.storage.files import Unreadable, storage
 
 LOCK = ".lock"
+LEASE = ".lease"
+FRESH = 60.0
+"""Seconds after its last beat for which a driver counts as alive."""
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # what a link leads to is not ours to empty
 
 # What flock answers on file systems that have no locks.
@@ -24,6 +32,23 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 Held = Literal["held", "free", "killed", "unknown"]
 """State of a lock: ``killed`` where its holder ended without giving it back, ``unknown`` without locks."""
+
+
+def lease_holder(folder: Path) -> tuple[str, bool]:
+    """The driver that leads the run of ``folder`` from elsewhere (empty: none), and whether it is alive.
+
+    Raises:
+        Unreadable: it cannot be told, as the disk or its server does not answer.
+    """
+    lease = folder / LEASE
+    try:
+        who = lease.read_text(encoding="utf-8", errors="replace")[:200].strip()
+        age = time.time() - lease.stat().st_mtime
+    except (FileNotFoundError, NotADirectoryError):
+        return "", False
+    except OSError as problem:
+        raise Unreadable(f"{lease} cannot be read: {problem.strerror}") from None
+    return who or "a driver elsewhere", abs(age) < FRESH
 
 
 class FolderLock:
@@ -48,11 +73,11 @@ class FolderLock:
         """
         if self._descriptor is not None:
             return
-        who, alive = lease.holder(self._folder)
+        who, alive = lease_holder(self._folder)
         if alive:
             raise InputError(
                 f"{self._folder} is a copy of a run that is led elsewhere, by {who}: 'escalade attach' "
-                f"follows it; where its cluster is gone, wait for {lease.FRESH:.0f} seconds"
+                f"follows it; where its cluster is gone, wait for {FRESH:.0f} seconds"
             )
         while self._descriptor is None:
             with storage(self._file):
@@ -66,7 +91,7 @@ class FolderLock:
                 self._descriptor = descriptor
                 _held.add(self)
                 with suppress(OSError):  # of a driver that is gone: the run is led here now
-                    (self._folder / lease.LEASE).unlink()
+                    (self._folder / LEASE).unlink()
             else:  # its holder removed it after we had opened it: the lock is another file now
                 os.close(descriptor)
 
@@ -82,7 +107,7 @@ class FolderLock:
         Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
         """
         try:
-            who, alive = lease.holder(self._folder)
+            who, alive = lease_holder(self._folder)
             if who:
                 return ("held" if alive else "killed"), who
             descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

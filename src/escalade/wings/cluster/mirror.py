@@ -7,17 +7,19 @@ objects. A checkpoint is verified when it is read, so a copy cut short is never 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from escalade.errors import EscaladeError, InputError, StorageFailure
 from escalade.storage.files import is_temporary
-from escalade.storage.lease import LEASE, beating
-from escalade.storage.lock import LOCK
+from escalade.storage.lock import LEASE, LOCK
 from escalade.support.imports import install
 
+PERIOD = 10.0
+"""Seconds between two beats of a driver."""
 _PARTIAL = ".part"
 _LAST = "config.toml"
 _UNKNOWN = (0, 0)  # state of a file that was there before
@@ -45,7 +47,7 @@ class Mirror:
             return bool(self._files.exists(self._root) and self._files.ls(self._root))
 
     def beat(self, who: str) -> None:
-        """Write to the url that ``who`` leads the run now; see :mod:`escalade.storage.lease`.
+        """Write to the url that ``who`` leads the run now; see :mod:`escalade.storage.lock`.
 
         Raises:
             StorageFailure: the url could not be reached or written.
@@ -58,7 +60,7 @@ class Mirror:
     def led_by(self, who: str) -> Iterator[None]:
         """Keep a lease at the url."""
         try:
-            with beating(lambda: self.beat(who)):
+            with _beating(lambda: self.beat(who)):
                 yield
         finally:
             with suppress(StorageFailure), _reported(self.url):  # one that stays is stale in a minute
@@ -156,3 +158,26 @@ def _reported(url: str) -> Iterator[None]:
         raise
     except Exception as problem:  # noqa: BLE001 - as many kinds as there are clouds
         raise StorageFailure(f"{url} could not be reached or written: {problem}") from None
+
+
+@contextmanager
+def _beating(write: Callable[[], None]) -> Iterator[None]:
+    """Call ``write`` at once, and then every :data:`PERIOD` seconds on a thread of its own."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        with suppress(StorageFailure):  # the next beat reaches it, or the driver's next push reports it
+            write()
+
+    def go_on() -> None:
+        while not ended.wait(PERIOD):
+            beat()
+
+    beat()
+    thread = threading.Thread(target=go_on, name="escalade-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
