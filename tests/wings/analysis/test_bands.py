@@ -1,7 +1,5 @@
 """Several runs as one curve: the interquartile mean of their evaluations, and its interval."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -66,12 +64,3 @@ def test_pictures_have_a_panel_for_each_task(tmp_path):
     assert "seconds of training" in text
     with pytest.raises(InputError, match=r"must end in \.png"):
         write_charts(band_charts({"T": bands}), tmp_path / "b.txt")
-
-
-def test_a_long_label_takes_lines_and_not_the_picture(tmp_path):
-    label = ", ".join(f"option{number}=value" for number in range(20))
-    write_charts(band_charts({"Task": {label: band([curve([0, 5], [0, 9])])}}), tmp_path / "b.svg")
-    text = (tmp_path / "b.svg").read_text()
-    assert float(re.search(r'width="([\d.]+)pt"', text)[1]) < 2 * 7.0 * 72
-    assert "option0=value" in text
-    assert label not in text

@@ -66,14 +66,6 @@ def test_runs_that_were_evaluated_again_are_of_the_same_configuration(tmp_path):
     assert [(run.summary["eval_episodes"], run.summary["generations"]) for run in runs] == [(4, 1)] * 2
 
 
-def test_the_same_run_with_other_evaluations_is_a_copy(tmp_path):
-    for episodes in (1, 2):
-        options = SMALL | {"eval_episodes": episodes, "max_episode_steps": 5}
-        escalade.train("CartPole-v1", run_dir=tmp_path / str(episodes), **options)
-    found = escalade.compare(tmp_path)
-    assert found.copies == {str(tmp_path / "2"): str(tmp_path / "1")}
-
-
 def test_options_without_a_strategy_stand_as_they_are():
     assert assignments({"lr": 1e-5, "sigma": 1234.5678}, ["lr", "sigma"]) == "lr=1e-05, sigma=1234.6"
     own = {"strategy": "mine:Own", "optimizer": "adam"}

@@ -4,7 +4,6 @@ import gc
 import re
 import shutil
 import struct
-from types import SimpleNamespace
 
 import gymnasium
 import imageio.v3 as imageio
@@ -21,7 +20,6 @@ from escalade.media import video
 from escalade.media.charts import _wrapped
 from escalade.media.curves import plot_run, smoothed
 from escalade.media.figure import fit_returns, style
-from escalade.media.playing import make_drawing
 from escalade.media.video import record_episode
 
 
@@ -121,20 +119,6 @@ def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(tmp_path, mon
         environment = resolve("CartPole-v1", frames=Frames(frame_skip=skip))
         record_episode(environment, Still(), tmp_path / "f.gif")
     assert rates == [50, 12.5]
-
-
-class Leaves:
-    def act(self, observation, **_):
-        raise SystemExit("enough")
-
-
-def test_what_exits_while_it_draws_is_not_the_end_of_the_process(tmp_path):
-    with pytest.raises(EnvironmentFailure, match=r"failed while it was filmed: SystemExit: enough"):
-        record_episode(resolve("CartPole-v1"), Leaves(), tmp_path / "f.gif")
-    screenless = SimpleNamespace(id="Arm-v0", make=lambda render_mode: Leaves().act(None))
-    with pytest.raises(EnvironmentFailure, match=r"^environment Arm-v0 failed while it was made: .*enough$"):
-        make_drawing(screenless, "rgb_array", "frames")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_film_that_fails_leaves_nothing(tmp_path):

@@ -58,15 +58,6 @@ def test_classes_of_two_scripts_are_two(monkeypatch):
     assert series_folder({"config": plain}, None, own_code(plain, None)) == series_folder({"": plain}, None)
 
 
-def test_the_latest_policy_of_a_factory_is_found_without_checkpoints(tmp_path):
-    options = TINY | {"policy": "tests.own_code:Features", "run_dir": tmp_path / "run"}
-    run = escalade.train("CartPole-v1", **options)
-    whole = escalade.evaluate(run, episodes=3)
-    for checkpoint in (run.folder.checkpoints.path(one) for one in run.folder.checkpoints.generations()):
-        checkpoint.unlink()
-    assert escalade.evaluate(run, episodes=3).returns.tolist() == whole.returns.tolist()
-
-
 def test_a_run_of_evolve_in_the_place_of_a_seed_is_refused(tmp_path):
     def fitness(module):
         return -float(module.weight.square().sum())

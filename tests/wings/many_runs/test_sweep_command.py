@@ -8,7 +8,7 @@ import signal
 import sys
 
 import pytest
-from tests.commands import Running, command
+from tests.commands import Running
 
 import escalade
 from escalade.cli import main as cli
@@ -54,12 +54,13 @@ def trials(folder):
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    """A finished sweep, and what its command said."""
-    place = tmp_path_factory.mktemp("sweep")
+    """A finished sweep, and what it said."""
+    place, said = tmp_path_factory.mktemp("sweep"), []
     (place / "poles.toml").write_text(PLAN.format(trials=4))
-    done = command("sweep", "poles.toml", cwd=place)
-    assert done.returncode == 0, done.stderr
-    return place, done.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        escalade.sweep("poles.toml", say=said.append)
+    return place, "\n".join(said)
 
 
 def test_trials_are_runs_and_the_best_is_a_config_file(swept):

@@ -41,12 +41,6 @@ def test_what_a_file_says(written):
     assert (config.sigma, config.hidden, config.strategy, config.generations) == (0.2, (16,), "pgpe", 5)
 
 
-def test_ranges_of_a_strategys_own_hold_fractions(written):
-    text = 'trials = 2\n[options]\nenv = "CartPole-v1"\ngenerations = 2\nstrategy = "openai-es"\n[space]\n'
-    plan = read_sweep(written(f"{text}strategy_options.momentum = {{low = 0, high = 0.9, step = 0.1}}\n"))
-    assert plan.space["momentum"] == FloatDistribution(0.0, 0.9, step=0.1)
-
-
 def test_lists_of_wrappers_are_lists_in_a_trial_too(written):
     clip, scale = "gymnasium.wrappers:ClipReward(-1, 1)", "gymnasium.wrappers:RescaleAction(-1, 1)"
     text = 'trials = 2\n[options]\nenv = "Pendulum-v1"\ngenerations = 2\n[space]\n'
@@ -64,7 +58,6 @@ WRONG = {
 }
 SPACES = {
     "sgma = [1, 2]": "sgma is no option that can be searched; did you mean sigma",
-    "strategy_options.hidden = [1, 2]": "strategy_options.hidden has the name of an option of train",
     "generations = [1, 2]": "generations is no option that can be searched",
     "sigma = [1, 1]": "two values at least, each once",
     "sigma = 3": "a list of values, or a range",
@@ -102,7 +95,13 @@ def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
 
 def test_a_strategys_own_values_are_what_they_were(written):
     head = 'trials = 2\n[options]\nenv = "CartPole-v1"\ngenerations = 2\nstrategy = "snes"\n[space]\n'
-    plan = read_sweep(written(f"{head}strategy_options.mirrored = [true, false]\nsigma = [0.1, 0.2]"))
+    plan = read_sweep(
+        written(
+            f"{head}strategy_options.mirrored = [true, false]\nsigma = [0.1, 0.2]\n"
+            "strategy_options.fraction = {low = 0, high = 0.9, step = 0.1}"
+        )
+    )
+    assert plan.space["fraction"] == FloatDistribution(0.0, 0.9, step=0.1)
     choices = plan.space["mirrored"].choices
     given = [plan.config({"mirrored": choice, "sigma": "0.1"}).strategy_options for choice in choices]
     assert given == [{"mirrored": True}, {"mirrored": False}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -77,10 +78,7 @@ def report(
 
 
 def _names(folders: Sequence[RunFolder]) -> list[str]:
-    """The folders' names, with as much of what is above them as it takes to tell them apart."""
+    """Return the paths of folders below the one that holds all of them."""
     paths = [folder.path.resolve() for folder in folders]
-    for parts in range(1, max(len(path.parts) for path in paths) + 1):
-        names = ["/".join(path.parts[-parts:]) for path in paths]
-        if len(set(names)) == len(set(paths)):
-            break
-    return names
+    above = os.path.commonpath([path.parent for path in paths])
+    return [str(path.relative_to(above)) for path in paths]

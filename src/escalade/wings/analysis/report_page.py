@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from escalade.media.charts import Chart
 from escalade.storage.files import read_bytes
@@ -14,9 +15,9 @@ from escalade.wings.analysis.figures import chart_html, data_url, image_html, pl
 from escalade.wings.analysis.panels import own_charts, shared_charts
 from escalade.wings.analysis.plane import coverage
 from escalade.wings.analysis.plot import GroupCharts
-from escalade.wings.analysis.report_style import STYLE
 from escalade.wings.analysis.reported import Reported
 
+_STYLE = Path(__file__).with_name("report.css")
 _FILMS = {".mp4": "video/mp4", ".gif": "image/gif"}
 """Media types of films, by ending."""
 
@@ -56,7 +57,7 @@ def page(
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{_e(title)}: report</title><style>{STYLE}</style></head>"
+        f"<title>{_e(title)}: report</title><style>{_STYLE.read_text()}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
 
@@ -73,13 +74,9 @@ def _result(runs: Sequence[Reported]) -> str:
 
 
 def _comparison(found: Comparison, drawn: GroupCharts) -> str:
-    parts = []
-    for table in found.tables():
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        parts += [f"<h3>{_e(table.title)}</h3>", _table(rows)]
-        parts += [f'<p class="note">{_e(note)}</p>' for note in table.notes]
+    tables = "".join(f'<div class="wide">{table.html()}</div>' for table in found.tables())
     below = f"<p>{_e(drawn.caption)}</p>" if drawn.caption else ""
-    return _section("Comparison", "".join(parts) + _charts(drawn.charts) + below)
+    return _section("Comparison", tables + _charts(drawn.charts) + below)
 
 
 def _learning(runs: Sequence[Reported], over: str) -> str:

@@ -65,16 +65,14 @@ def train_seeds(
     numbers = [whole_number(seed, "`seeds`", 0) for seed in seeds]
     if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(f"`seeds` {seeds!r} must be one seed or more, each named once")
-    given = {"network": network, "recorders": listeners.recorders, "callbacks": listeners.callbacks}
-    if whole_number(jobs, "`jobs`", 1) > 1 and any(given.values()):
-        names = ", ".join(name for name, value in given.items() if value)
-        raise InputError(
-            f"`jobs` above 1 runs in other processes, which cannot be given {names}: leave it out"
-        )
-    if jobs > 1 and (here := of_a_script(vars(config))):
-        raise InputError(
-            f"`jobs` above 1 runs in other processes, which do not have {here[0]}: put it in a module"
-        )
+    if whole_number(jobs, "`jobs`", 1) > 1:
+        given = {"network": network, "recorders": listeners.recorders, "callbacks": listeners.callbacks}
+        here = [name for name, value in given.items() if value] + of_a_script(vars(config))
+        if here:
+            raise InputError(
+                f"`jobs` above 1 runs in other processes, which cannot have {here[0]}: leave it out, or name "
+                "what is in a module"
+            )
     folder = series_folder({"config": config}, config.run_dir, own_code(config, network))
     planned = plan_series({"config": config}, numbers, folder)
     deque(run_series(planned, jobs, listeners=listeners, network=network), maxlen=0)

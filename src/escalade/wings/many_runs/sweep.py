@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
@@ -135,7 +136,7 @@ def part_of(config: Config, row: Row) -> int:
     return int(PARTS * max(spent[name] / limit for name, limit in limits.items()))
 
 
-class _Interrupted(BaseException):
+class _Left(BaseException):
     """Leaves a trial to go on later: of an Exception, Optuna would write that the trial failed."""
 
 
@@ -163,16 +164,12 @@ class _Lead:
         for begun in self._study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)  # asked first
         with self._interrupts, storage(self._folder):  # Optuna's journal may find the disk full
-            try:
+            with suppress(_Left):
                 how: dict[str, Any] = {"catch": (EscaladeError,), "callbacks": [self._told]}
                 self._study.optimize(self._value, missing, n_jobs=self._jobs, **how)
-                if self._raised is not None:
-                    raise self._raised
-            except (_Interrupted, KeyboardInterrupt):
-                if isinstance(self._raised, StorageFailure | OSError):
-                    raise self._raised from None
-                return True
-        return False
+            if self._raised is not None and not isinstance(self._raised, KeyboardInterrupt):
+                raise self._raised
+        return self._raised is not None
 
     def _value(self, trial: Trial) -> float:
         """The mean return of the trial's runs."""
@@ -188,23 +185,20 @@ class _Lead:
             results: list[float] = []
             for seed in self._plan.seeds:
                 if self._interrupts.requested:  # while the run before wrote its last files
-                    raise _Interrupted
+                    raise KeyboardInterrupt
                 if results:
                     self._judge(trial, PARTS * len(results), fmean(results))
                 results.append(self._run(trial, config.replace(seed=seed), results))
             return fmean(results)
-        except (StorageFailure, OSError, KeyboardInterrupt) as problem:
-            # Not the fault of the trial's options: it goes on later.
-            self._raised = self._raised or problem
-            raise _Interrupted from problem
-        except EscaladeError as problem:
-            trial.set_user_attr("problem", str(problem))
-            raise
         except TrialPruned:
             raise
         except BaseException as problem:
-            self._raised = self._raised or problem  # Optuna asks no thread how its last trial ended
-            raise
+            if isinstance(problem, EscaladeError) and not isinstance(problem, StorageFailure):
+                trial.set_user_attr("problem", str(problem))
+                raise
+            # Not the fault of the trial's options. Optuna asks no thread how its last trial ended.
+            self._raised = self._raised or problem
+            raise _Left from problem
 
     def _suggest(self, trial: Trial) -> dict[str, Any]:
         """Suggest what the trial lacks: one that was begun earlier has its values already.
@@ -238,7 +232,7 @@ class _Lead:
 
         def called_back(view: View) -> None:
             if self._interrupts.requested:
-                raise _Interrupted
+                raise KeyboardInterrupt
             see(view.row)
 
         from escalade.training.run import Listeners
@@ -251,7 +245,7 @@ class _Lead:
         deque(run_series([run], listeners=listeners), maxlen=0)
         summary = folder.read_summary()
         if summary["stop_reason"] == "interrupted":
-            raise _Interrupted
+            raise KeyboardInterrupt
         value = summary["eval_return_mean"]
         if value is None:
             why = "is not a number" if summary["eval_episodes"] else "had not ended when its time was up"

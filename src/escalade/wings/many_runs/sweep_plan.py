@@ -149,12 +149,6 @@ def _space(table: Values) -> dict[str, BaseDistribution]:
         if name not in known:
             raise InputError(f"[space] {name} is no option that can be searched{nearest(name, known)}")
         if name == "strategy_options" and isinstance(value, dict):
-            for own in value:
-                if own in OPTIONS:
-                    raise InputError(
-                        f"[space] strategy_options.{own} has the name of an option of train: search {own}, "
-                        "or give the strategy's argument another name"
-                    )
             found |= {own: _dimension(own, one, lambda read: read, _own_text) for own, one in value.items()}
         else:
             text = json.dumps if OPTIONS[name].metadata["repeats"] else text_of
