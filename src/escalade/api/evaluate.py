@@ -15,7 +15,6 @@ from escalade.api.named import named
 from escalade.api.opening import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.engines import SHORTEST_TIMEOUT
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.media.playing import show_episode
 from escalade.media.video import record_episode
@@ -24,7 +23,6 @@ from escalade.rollout.episodes import EpisodeJob, Episodes
 from escalade.rollout.infos import check_known
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Damaged
 from escalade.support.exact import one_thread
 from escalade.support.numbers import seed_number, whole_number
 from escalade.training.environments import find_environment
@@ -34,8 +32,6 @@ from escalade.training.saved import SavedPolicy, refuse_checkpoint
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import BackendName
-
-_MOST_EPISODES = 10**6
 
 
 @dataclass(frozen=True)
@@ -115,8 +111,7 @@ def evaluate(
         InputError: there is no such run or checkpoint, an argument is wrong, or a file does not say enough.
         EnvironmentFailure: the environment raised; with ``on_error="worst"``, in more than a tenth.
     """
-    if whole_number(episodes, "`episodes`", 1) > _MOST_EPISODES:
-        raise InputError(f"`episodes` {episodes} must be at most {_MOST_EPISODES:,}")
+    whole_number(episodes, "`episodes`", 1)
     given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
     chosen = named({**given, "behaviour": None if behaviour == "none" else behaviour})
     changes = from_values({name: value for name, value in chosen.items() if value is not None})
@@ -125,8 +120,8 @@ def evaluate(
     changes["env_kwargs"] = saved.config.env_kwargs | other
     if other and backend is None:  # that of the run may not take them
         changes["backend"] = "auto"
-    timeout = saved.config.step_timeout  # which needs workers, and could once be shorter
-    changes["step_timeout"] = None if workers == 0 or timeout is None else max(timeout, SHORTEST_TIMEOUT)
+    if workers == 0:
+        changes["step_timeout"] = None
     if saved.config.early_end is None:  # which judges that number here too; else only training reads it
         changes["reward_info"] = None
     if behaviour == "none":
@@ -136,12 +131,12 @@ def evaluate(
     parts = make_parts(config, network)
     try:
         saved.fit(parts)
-    except Damaged as problem:
+    except InputError as problem:
         if not other:
             raise
         raise InputError(f"`env_kwargs` {other} make another environment of it: {problem}") from None
-    results = _played(saved, config, parts, episodes)
-    played, results = results, results[:episodes]
+    played = _played(saved, config, parts, episodes)
+    results = played[:episodes]
     forgives = "on_error=worst" if config.on_error == "worst" else None
     failed = int(results.failed().sum()) if forgives else 0
     raised = results.first_raised

@@ -187,7 +187,8 @@ def evolve(
         source = make_source(perturbation, seed_number(seed), layout.held_shapes)
     with one_thread():
         made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
-    layout = layout if place is None else _moved(module, place)
+    if place is not None:
+        layout = Layout(module.to(place))
     if generations is None and seconds is None:
         generations = 100
     batch = (batch_size or made.population_size) if batched else 1
@@ -247,24 +248,8 @@ def _place(device: str | torch.device, workers: int) -> torch.device:
     return place
 
 
-def _moved(module: nn.Module, place: torch.device) -> Layout:
-    """Move ``module`` to the device, in place, and return its layout there.
-
-    Raises:
-        InputError: the module cannot be there.
-    """
-    try:
-        module.to(place)
-    except (RuntimeError, TypeError, NotImplementedError) as problem:
-        said = str(problem).partition("\n")[0]
-        raise InputError(f"module {type(module).__name__} cannot be moved to {place}: {said}") from problem
-    return Layout(module)
-
-
 def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:
     """``strategy_options``, none of which is an argument of evolve's own."""
-    if not (isinstance(options, Mapping) and all(isinstance(name, str) for name in options)):
-        raise InputError(f"strategy_options {options!r} must be a dict of options by name")
     for name in options:
         if name in asked or name in ("x0", "perturbation"):
             mend = "give it to evolve itself" if name in asked else "leave it out"
@@ -301,16 +286,15 @@ def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | No
         raise InputError(f"fitness must be callable as fitness(module), and {fitness!r} is not")
     if isinstance(fitness, nn.Module):
         raise InputError("fitness is a module: the order is evolve(module, fitness)")
-    if batch_size is not None and not batched:
-        raise InputError("batch_size is for batched=True: leave it out, or let fitness take batches")
     if batch_size is not None:
+        if not batched:
+            raise InputError("batch_size is for batched=True: leave it out, or let fitness take batches")
         whole_number(batch_size, "batch_size", 1)
 
 
 def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | None) -> None:
     check_named("engine", engine, ENGINES)
-    if whole_number(workers, "workers") < 0:
-        raise InputError(f"workers {workers} must not be negative: 0 runs everything in this process")
+    whole_number(workers, "workers", 0)
     if workers and batched and batch_size is None:
         raise InputError(
             f"batched=True gives the whole population to one call, so workers={workers} would idle: "

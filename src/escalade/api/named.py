@@ -6,8 +6,6 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from escalade.errors import InputError
 from escalade.support.imports import name_of
 
@@ -52,15 +50,8 @@ def named(options: Mapping[str, Any]) -> dict[str, Any]:
 def _wrapper(wrapper: Any) -> str:
     """The text that ``--wrap`` takes for it."""
     factory, keywords = _parts(wrapper, "`wrappers`")
-    given = ", ".join(f"{name}={_literal(value)}" for name, value in keywords.items())
+    given = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
     return name_of(factory, "`wrappers`") + (f"({given})" if given else "")
-
-
-def _literal(value: Any) -> str:
-    """The text of an argument. An array's own ``repr`` leaves out digits, and most of long ones."""
-    if isinstance(value, np.ndarray):
-        return f"np.array({value.tolist()!r}, dtype={value.dtype.name!r})"
-    return repr(value)
 
 
 def _parts(thing: Any, what: str) -> tuple[Any, dict[str, Any]]:

@@ -68,23 +68,17 @@ class CenterStates:
             tensors |= normalizer.tensors(f"normalizer.{number}.")
         return tensors
 
-    def load(self, tensors: Tensors, drawn: int, cap: int | None = None) -> bool:
-        """Take over what :meth:`tensors` gave; False, and nothing is, where observations had another size.
-
-        ``drawn`` and its ``cap`` are kept beside the tensors.
-        """
-        several = self.count > 1
-        found = [of_center(tensors, number) if several else tensors for number in range(self.count)]
-        if any(of["normalizer.mean"].shape != self.normalizer.mean.shape for of in found):
-            return False
-        self.normalizers = [Normalizer.restored(of) for of in found]
+    def load(self, tensors: Tensors, drawn: int, cap: int | None = None) -> None:
+        """Take over what :meth:`tensors` gave; ``drawn`` and its ``cap`` are kept beside the tensors."""
         self.caps = [cap]
-        if several:
+        if self.count == 1:
+            self.normalizers = [Normalizer.restored(tensors)]
+        else:
+            each = [of_center(tensors, number) for number in range(self.count)]
+            self.normalizers = [Normalizer.restored(of) for of in each]
             self.worth = tensors[WORTH].copy()
-            caps = tensors.get(CAPS, np.full(self.count, np.inf if cap is None else cap))
-            self.caps = [int(steps) if np.isfinite(steps) else None for steps in caps]
+            self.caps = [int(steps) if np.isfinite(steps) else None for steps in tensors[CAPS]]
         self.drawn = drawn
-        return True
 
 
 Best = tuple[NDArray[np.float32], Normalization | None]

@@ -31,7 +31,7 @@ from escalade.strategies.vectors import held_center
 from escalade.support.arrays import tensor_of
 from escalade.support.interrupts import Interrupts
 from escalade.support.large import filed, shared_copy
-from escalade.training.objective import Array, Evaluation, Outcome
+from escalade.training.objective import Array, Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
 
 _KIND = "escalade-module-1"
@@ -39,7 +39,7 @@ BEST = "best"
 """Name of the best parameters among a checkpoint's tensors."""
 
 
-class FitnessObjective:
+class FitnessObjective(Objective):
     """Asks a fitness function for members and centre, and keeps the best parameters of the run.
 
     Args:
@@ -113,30 +113,15 @@ class FitnessObjective:
             details=seen,
         )
 
-    def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
-        """The evaluation itself: patience, not repetition, guards against a noisy fitness."""
-        return evaluation
-
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Call fitness for the centre."""
         center, _, raised = self._run(strategy, None, True)
         return self._evaluation(center, raised[-1])
 
-    def settle(self, strategy: Strategy) -> None:
-        """Nothing: there is one centre."""
-
     def learn(self, outcome: Outcome) -> None:
         """Take the centre's behaviour into the archive, where novelty is searched for."""
         if self._novelty is not None:
             self._novelty.learn(outcome.details)
-
-    def reproducibility_notes(self) -> list[str]:
-        """Nothing."""
-        return []
-
-    def learnt(self) -> list[Array]:
-        """Nothing."""
-        return []
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The best of all members and of the centre."""
@@ -166,9 +151,6 @@ class FitnessObjective:
                     strategy.dimension, dtype=torch.float32, device="cpu", pin_memory=True
                 )
         return self._room
-
-    def write_best(self) -> None:
-        """Nothing: :meth:`save_module` does, as the last evaluation may be better."""
 
     def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
         """The fitness of the best member and of the centre; None for what was not a usable number."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Protocol
 
 import numpy as np
@@ -105,7 +103,7 @@ class Notes:
             "their generation"
         )
         if self.warn and "nonfinite" not in self.progress.notes:
-            warnings.warn(text, RuntimeWarning, stacklevel=_frames_of_ours())
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
         self.say(text, kind="nonfinite")
 
     def check_evaluation(self, evaluation: Evaluation | None) -> None:
@@ -146,15 +144,6 @@ class Notes:
                 "help",
                 kind="rank",
             )
-
-
-def _frames_of_ours() -> int:
-    """The ``stacklevel`` of a warning that shall name the line that called the library."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 1
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("escalade."):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 _MOST = 0.1

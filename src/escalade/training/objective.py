@@ -129,7 +129,7 @@ class Objective(Protocol):
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
         """Judge anew a centre whose ``evaluation`` met the target: by luck, perhaps."""
-        ...
+        return evaluation
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
         """Evaluate the centre as the run leaves it; of several, each, and leave the best one drawn."""
@@ -137,7 +137,7 @@ class Objective(Protocol):
 
     def settle(self, strategy: Strategy) -> None:
         """Leave the best known centre drawn, of several."""
-        ...
+        return
 
     def learn(self, outcome: Outcome) -> None:
         """Learn what a generation showed besides fitness, after the strategy's ``tell``."""
@@ -145,7 +145,7 @@ class Objective(Protocol):
 
     def reproducibility_notes(self) -> list[str]:
         """Warnings to the user about what is measured; asked for after the first generation."""
-        ...
+        return []
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The best return of ``outcome`` that a policy can be kept for, if any."""
@@ -157,11 +157,11 @@ class Objective(Protocol):
 
     def write_best(self) -> None:
         """Write a policy that is kept into the run folder, if it is new there; a checkpoint holds it."""
-        ...
+        return
 
     def learnt(self) -> list[Array]:
         """Return what :meth:`learn` has built up, for the run's digest."""
-        ...
+        return []
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
         """Name the member that returned ``outcome.returns[episode]``, and the seed that reproduces it."""
@@ -169,7 +169,7 @@ class Objective(Protocol):
 
     def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
         """The best return of the run and its generation, for its summary."""
-        ...
+        return progress.best_return, progress.best_generation
 
     def module_maker(self, center: Tensor) -> Callable[[], nn.Module]:
         """Return a maker of new modules with these parameters, which nobody writes to any more."""

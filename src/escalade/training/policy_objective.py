@@ -13,7 +13,6 @@ from torch import Tensor
 from escalade.config.options import Config
 from escalade.engines import Engine
 from escalade.envs import probe_purity
-from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, Stream
 from escalade.policies.networks import frozen_state
 from escalade.policies.normalizer import Normalization, Normalizer
@@ -33,9 +32,9 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.mkl import BY_PLACE, rounds_by_place
 from escalade.training.center_states import Best, CenterStates, best_of, best_tensors
 from escalade.training.hints import Hints
-from escalade.training.objective import Array, Evaluation, Outcome, copy_of_center
+from escalade.training.objective import Array, Evaluation, Objective, Outcome, copy_of_center
 from escalade.training.parts import Parts
-from escalade.training.progress import Counts, Progress
+from escalade.training.progress import Counts
 from escalade.training.score import make_score
 
 CONFIRMATION_EPISODES = 100
@@ -45,7 +44,7 @@ FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
 
 
-class PolicyObjective:
+class PolicyObjective(Objective):
     """Runs the episodes of members and centre, and learns the normaliser and the episodes' cap.
 
     ``folder`` is where policies are written; None writes none.
@@ -229,10 +228,6 @@ class PolicyObjective:
         """Return a maker of policies with these parameters and the normaliser as it is now."""
         return partial(_policy_of, self.parts.policy, center, self.normalization)
 
-    def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
-        """Return and generation of the best evaluation so far."""
-        return progress.best_return, progress.best_generation
-
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors, and centres/ where there are several."""
         if self.folder is None:
@@ -259,13 +254,8 @@ class PolicyObjective:
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over the normaliser, the cap and the best.
-
-        Raises:
-            InputError: the checkpoint's observations are of another size.
-        """
-        if not self.centers.load(tensors, state["strategy"].get("drawn", 0), state["cap"]):
-            raise InputError("the checkpoint's observations have another size than the environment's")
+        """Take over the normaliser, the cap and the best."""
+        self.centers.load(tensors, state["strategy"].get("drawn", 0), state["cap"])
         self.score.load(tensors)
         if self.novelty is not None:
             self.novelty.load(tensors)
