@@ -10,7 +10,6 @@ import torch
 import escalade
 from escalade import InputError
 from escalade.cli import main as cli
-from escalade.config.options import Config
 
 TINY = {"preset": None, "population": 4, "hidden": [4], "workers": 0, "generations": 1, "eval_episodes": 2}
 TINY |= {"verbose": False, "backend": "gymnasium"}
@@ -29,17 +28,6 @@ def test_a_clusters_run_is_judged_here_and_goes_on_here(tmp_path):
     again = escalade.resume(run, engine="local", workers=0, generations=2, verbose=False)
     assert again.summary["engine"] == "local"
     assert "127.0.0.1:1" not in run.folder.config.read_text()
-
-
-def test_a_clusters_number_of_workers_means_nothing_here():
-    cluster = Config(env="any", engine="ray", workers=640, address="auto", worker_resources={"CPU": 2})
-    here = cluster.here()
-    assert (here.engine, here.workers, here.address, here.worker_resources) == ("local", None, None, {})
-    assert cluster.replace(workers=0).here().workers == 0
-    threads = Config(env="any", engine="threads", workers=3)
-    assert threads.here() == threads
-    with pytest.raises(InputError, match="`address` does nothing with `engine` local"):
-        cluster.replace(engine="local", address="auto")
 
 
 def test_other_arguments_of_the_environment(run, capsys):
@@ -127,20 +115,3 @@ def test_a_file_that_does_not_say_enough(env, options, said, tmp_path):
     run = escalade.train(env, run_dir=tmp_path / "run", **TINY, **options)
     with pytest.raises(InputError, match=said):
         escalade.evaluate(run.folder.policy)
-
-
-def test_episodes_have_a_largest_number():
-    with pytest.raises(InputError, match="`episodes` 1000000000000 must be at most 1,000,000"):
-        escalade.evaluate("zoo:CartPole-v1", episodes=10**12)
-
-
-def test_arguments_that_a_runs_backend_does_not_take_are_played_by_another(tmp_path):
-    pytest.importorskip("envpool")
-    fast = escalade.train("Pendulum-v1", run_dir=tmp_path / "run", **TINY | {"backend": "envpool"})
-    heavy, slow = (
-        escalade.evaluate(fast, episodes=2, env_kwargs={"g": 1.0}, backend=backend)
-        for backend in (None, "gymnasium")
-    )
-    assert heavy.returns.tolist() == slow.returns.tolist()
-    with pytest.raises(InputError, match="EnvPool has no Pendulum-v1 with these arguments"):
-        escalade.evaluate(fast, episodes=2, env_kwargs={"g": 1.0}, backend="envpool")

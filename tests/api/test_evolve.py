@@ -25,7 +25,6 @@ from escalade.policies.population.layout import Layout
 from escalade.storage.tensors import read, write
 from escalade.strategies import PGPE, SNES, OpenAIES, PersistentES
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.schedules import exponential
 from escalade.support.shared_memory import LARGE
 from escalade.training.fitness_objective import FitnessObjective
 
@@ -83,12 +82,6 @@ def test_history_counts_and_orders_by_the_direction():
         assert row.eval_return_mean is not None
         assert (row.sigma, row.lr, row.nonfinite) == (0.1, 0.05, 0)
         assert row.update_ratio > 0
-
-
-def test_first_score_is_that_of_the_module_as_it_came():
-    module = network()
-    expected = worth(module)
-    assert evolve(module, loss, **QUICK).history[0].eval_return_mean == pytest.approx(expected)
 
 
 def test_zero_generations_only_test():
@@ -271,24 +264,6 @@ def noisy_only(module):
     return torch.randn(()) + np.random.normal()
 
 
-def test_generators_are_restored_exactly():
-    module = network()
-    torch.manual_seed(7)
-    before = torch.get_rng_state()
-    evolve(module, noisy, **QUICK)
-    assert torch.equal(before, torch.get_rng_state())
-
-
-def test_the_number_of_threads_is_left_alone():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        evolve(network(), total, **QUICK)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_seed_and_generation_are_given_to_those_who_ask():
     seen = []
     evolve(
@@ -345,15 +320,6 @@ def test_a_module_that_gives_a_parameter_learns_in_batches_as_alone():
     alone = evolve(Point(), lambda module: float(-((module() - 1) ** 2).sum()), **options)
     np.testing.assert_allclose(together.center, alone.center, atol=1e-5)
     assert together.center.min() > 0.1
-
-
-def test_the_fitness_of_a_batch_of_two_may_be_a_tuple():
-    options = {"batched": True, "batch_size": 2, "workers": 0, **QUICK}
-    listed, paired = (
-        evolve(network(), lambda members, kind=kind: kind(batch_loss(members).tolist()), **options)
-        for kind in (list, tuple)
-    )
-    assert np.array_equal(listed.center, paired.center)
 
 
 def test_batches_give_the_same_bits_on_workers():
@@ -485,18 +451,6 @@ def test_interruption_keeps_what_was_learnt():
     assert result.eval_return_mean == result.history[-1].eval_return_mean
 
 
-def test_failure_keeps_what_was_learnt():
-    module = network()
-    before = copy.deepcopy(module.state_dict())
-
-    def fitness(module, generation):
-        return loss(module) if generation < 2 else 1 / 0
-
-    with pytest.raises(EnvironmentFailure, match=r"member 0, generation 3; line \d+ of test_evolve.py"):
-        evolve(module, fitness, **QUICK)
-    assert not torch.equal(before["0.weight"], module[0].weight)
-
-
 def test_verbose_prints_how_it_goes(capsys):
     evolve(network(), loss, verbose=True, **QUICK)
     out = capsys.readouterr().out
@@ -617,36 +571,6 @@ def test_buffers_are_kept_whatever_fitness_does_to_them():
     evolve(module, fitness, **QUICK)
     assert set(means) == {0.0}
     assert all(torch.equal(before[name], buffer) for name, buffer in module.named_buffers())
-
-
-def test_replaced_buffers_are_put_back_too():
-    class Counting(nn.Linear):
-        def __init__(self):
-            super().__init__(2, 2)
-            self.register_buffer("count", torch.zeros(()))
-
-    def fitness(module):
-        module.count = module.count + 1
-        return float(module.count)
-
-    result = evolve(Counting(), fitness, **QUICK)
-    assert {row.return_max for row in result.history} == {1.0}
-
-
-def test_a_buffer_that_one_member_makes_is_none_for_the_next():
-    class Remembering(nn.Linear):
-        def __init__(self):
-            super().__init__(2, 2)
-            self.register_buffer("seen", None)
-
-    def fitness(module):
-        first = module.seen is None and "late" not in module._buffers
-        module.seen = torch.zeros(())
-        module.register_buffer("late", torch.zeros(()))
-        return float(first)
-
-    result = evolve(Remembering(), fitness, **QUICK)
-    assert {row.return_min for row in result.history} == {1.0}
 
 
 class Remembers(nn.Module):
@@ -921,11 +845,6 @@ def test_fitness_that_is_none_is_refused(fitness):
         evolve(network(), fitness, **QUICK)
 
 
-def test_evolve_is_exported():
-    assert escalade.evolve is evolve
-    assert "evolve" in escalade.__all__
-
-
 def test_a_resumed_run_counts_what_an_uninterrupted_one_does(tmp_path):
     def run(path, generations):
         module = torch.nn.Linear(3, 1)
@@ -987,11 +906,6 @@ def test_a_center_without_a_number_is_never_the_best(center, direction):
     assert result.summary["best_return"] == result.best_return
 
 
-def test_recorders_by_name_record_once(tmp_path):
-    result = evolve(network(), total, recorders=["csv"], run_dir=tmp_path / "r", **QUICK)
-    assert len((tmp_path / "r" / "progress.csv").read_text().splitlines()) == 1 + len(result.history)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -1014,14 +928,6 @@ def test_a_refused_call_leaves_no_folder(options, said, tmp_path):
     assert not (tmp_path / "r").exists()
 
 
-def test_numpys_numbers_are_numbers(tmp_path):
-    options = QUICK | {"sigma": np.float64(0.1), "seed": np.int64(3), "run_dir": tmp_path / "r"}
-    evolve(network(), total, **options)
-    plain = {"seed": 3, "sigma": 0.1, "resume": True, "generations": 4}
-    resumed = evolve(network(), total, **(options | plain))
-    assert resumed.generations == 4
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 def test_what_a_member_does_to_frozen_parameters_does_not_reach_the_next(workers):
     def fitness(module):
@@ -1038,33 +944,6 @@ def test_what_a_member_does_to_frozen_parameters_does_not_reach_the_next(workers
 
     result = evolve(module(), fitness, workers=workers, engine="threads", **QUICK)
     assert max(row.return_max for row in result.history) < 4  # 1 from the bias, and the weights
-
-
-def test_a_large_frozen_parameter_is_copied_back_only_where_it_was_written_to():
-    module = nn.Linear(2, 1)
-    module.base = nn.Parameter(torch.zeros(2**16 + 1), requires_grad=False)
-    sums, writes = [], []
-
-    def fitness(module):
-        sums.append(module.base.sum().item())
-        writes.append(module.base._version)
-        with torch.no_grad():
-            if len(sums) == 4:
-                module.base[7] += 1
-        return total(module)
-
-    evolve(module, fitness, **QUICK)
-    assert set(sums) == {0.0}
-    assert len(set(writes[:4])) == 1
-    assert writes[4] > writes[3]
-
-
-def test_more_patience_opens_a_solved_run_again(tmp_path):
-    options = {"population": 4, "generations": 6, "run_dir": tmp_path / "r", "target_return": -100.0}
-    first = evolve(network(), total, **options)
-    assert (first.stop_reason, first.generations) == ("solved", 1)
-    again = evolve(network(), total, resume=True, target_patience=3, **options)
-    assert (again.stop_reason, again.generations) == ("solved", 3)
 
 
 def test_a_run_opened_again_keeps_its_rows(tmp_path):
@@ -1141,13 +1020,6 @@ def test_a_call_that_is_refused_leaves_the_module_as_it_is(options):
     assert float(module[0].weight[0, 0].detach()) == 1 / 3
 
 
-def test_buffers_and_attributes_may_be_expanded_or_sparse():
-    module = network()
-    module.register_buffer("places", torch.arange(4.0).expand(3, 4))
-    module.neighbours = torch.eye(3).to_sparse()
-    assert np.array_equal(evolve(module, total, **QUICK).center, evolve(network(), total, **QUICK).center)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -1173,35 +1045,6 @@ def test_torchs_default_device_is_not_used(options):
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("policy", ["gru", "lstm", "mlp", "linear"])
-@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
-def test_torchs_default_device_is_not_used_by_policies(policy, perturbation, tmp_path):
-    options = {"population": 4, "generations": 1, "preset": None, "policy": policy, "workers": 0}
-    options |= {"perturbation": perturbation, "eval_episodes": 1, "max_episode_steps": 5, "verbose": False}
-    expected = escalade.train("CartPole-v1", run_dir=tmp_path / "one", **options).summary["params_sha256"]
-    with torch.device("meta"):
-        run = escalade.train("CartPole-v1", run_dir=tmp_path / "two", **options)
-        loaded = escalade.load(run)
-    assert run.summary["params_sha256"] == expected
-    assert loaded.act(np.zeros(4, np.float32)) in (0, 1)
-
-
-def test_torchs_default_device_is_not_used_by_searches():
-    with torch.device("meta"):
-        found = escalade.optimize(lambda x: float((x**2).sum()), torch.ones(3, device="cpu"), budget=60)
-    assert float(found.best.abs().sum()) < 3
-
-
-def test_fitness_may_be_a_list_of_tensors_that_numpy_cannot_read_beside_behaviours():
-    def fitness(members):
-        return [torch.tensor(1.5).bfloat16() for _ in range(len(members))], [[2.0]] * len(members)
-
-    seen = []
-    options = QUICK | {"callbacks": [lambda view: seen.append(view.behaviours)]}
-    assert evolve(network(), fitness, batched=True, **options).eval_return_mean == 1.5
-    assert seen[0].tolist() == [[2.0]] * 8
-
-
 class Double(OpenAIES):
     """A strategy whose centre is float64."""
 
@@ -1223,21 +1066,6 @@ def test_a_centre_in_double_precision_is_kept_and_resumed(eval_every, tmp_path):
     rest = evolve(network(), counted, resume=True, **options | {"generations": 4})
     assert len(calls) <= 8 + 2  # one generation, and the centre
     assert rest.best.dtype == rest.center.dtype == np.float64
-
-
-def test_the_best_of_a_gpu_is_written_over_the_best_before(monkeypatch):
-    room, used = torch.zeros(Layout(network()).dimension), []
-
-    def pinned(objective, strategy):
-        used.append(strategy.generation)
-        return room
-
-    plain = evolve(network(), total, **QUICK)
-    monkeypatch.setattr(FitnessObjective, "_pinned_room", pinned)
-    found = evolve(network(), total, **QUICK)
-    assert len(used) > 1
-    assert np.array_equal(found.best, plain.best)
-    assert np.array_equal(found.best, room.numpy())
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -1311,12 +1139,6 @@ def test_results_are_paths_of_their_folders(tmp_path):
         os.fspath(evolve(network(), total, **QUICK))
 
 
-def test_the_warning_names_the_line_that_called():
-    with pytest.warns(RuntimeWarning, match="returned nan") as caught:
-        evolve(network(), lambda m, seed: nan if seed % 3 == 0 else total(m), **QUICK)
-    assert caught[0].filename == __file__
-
-
 def test_minimising_shows_the_smallest(capsys):
     evolve(network(), loss, direction="minimize", verbose=True, target_return=1e-9, **QUICK)
     assert "(min " in capsys.readouterr().out
@@ -1328,16 +1150,6 @@ LOW_RANK = QUICK | {"perturbation": "low-rank:1", "direction": "minimize"}
 def wide():
     torch.manual_seed(1)
     return nn.Sequential(nn.Linear(3, 12), nn.Tanh(), nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 1))
-
-
-def test_low_rank_noise_learns_and_gives_the_same_bits_on_workers():
-    first = evolve(wide(), loss, **LOW_RANK)
-    assert np.array_equal(evolve(wide(), loss, workers=2, **LOW_RANK).center, first.center)
-    assert not np.array_equal(
-        evolve(wide(), loss, **LOW_RANK | {"perturbation": "full"}).center, first.center
-    )
-    longer = evolve(wide(), loss, **LOW_RANK | {"generations": 80, "population": 32, "lr": 0.05})
-    assert longer.eval_return_mean < 0.3 * loss(wide())
 
 
 def test_batched_members_of_low_rank_are_the_written_ones_and_give_the_same_bits_on_workers():
@@ -1395,20 +1207,6 @@ def test_the_best_of_a_run_may_be_its_last_evaluation(last, generation):
     assert np.array_equal(result.best, result.center) == (generation == 2)
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"strategy_options": ["elite"]}, "strategy_options"),
-        ({"perturbation": 3}, "perturbation"),
-        ({"novelty": 3}, "novelty"),
-        ({"run_dir": 3}, "no path"),
-    ],
-)
-def test_an_argument_of_another_type_is_refused_in_a_line(given, named):
-    with pytest.raises(InputError, match=named):
-        evolve(network(), total, **QUICK, **given)
-
-
 class Draws(OpenAIES):
     """Draws from torch's generator when it is made."""
 
@@ -1419,136 +1217,6 @@ class Draws(OpenAIES):
     def update(self, fitness):
         super().update(fitness)
         self.center += 0.01 * self.drift
-
-
-def test_a_seed_of_numpys_is_the_same_seed():
-    centers = [
-        evolve(network(), total, seed=seed, strategy=Draws, **QUICK).center for seed in (6, np.int64(6), 7)
-    ]
-    np.testing.assert_array_equal(centers[0], centers[1])
-    assert not np.array_equal(centers[0], centers[2])
-    with pytest.raises(InputError, match="seed"):
-        evolve(network(), total, seed=2**64, **QUICK)
-
-
-def test_a_parameter_that_one_member_replaces_does_not_reach_the_next():
-    def replaces(module):
-        found = float(module.weight.detach().square().sum())
-        module.weight = nn.Parameter(torch.full((1, 2), 7.0))
-        return found
-
-    def reads(module):
-        return float(module.weight.detach().square().sum())
-
-    centers = []
-    for fitness in (replaces, reads):
-        torch.manual_seed(1)
-        centers.append(evolve(nn.Linear(2, 1), fitness, **QUICK).center)
-    np.testing.assert_array_equal(*centers)
-
-
-def evaluates(module):
-    module.eval()
-
-
-def freezes_its_norm(module):
-    module[1].eval()
-
-
-def hooks(module):
-    module[2].register_forward_hook(lambda module, inputs, output: output + 1)
-
-
-def hooks_before(module):
-    module.register_forward_pre_hook(lambda module, inputs: (inputs[0] ** 2,))
-
-
-def hooks_with_keywords(module):
-    module[2].register_forward_hook(lambda module, inputs, named, output: 2 * output, with_kwargs=True)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize(
-    "leaves",
-    [evaluates, freezes_its_norm, hooks, hooks_before, hooks_with_keywords],
-    ids=lambda f: f.__name__,
-)
-def test_the_mode_and_the_hooks_that_one_member_leaves_do_not_reach_the_next(leaves, workers):
-    def normed():
-        torch.manual_seed(1)
-        return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
-
-    def careless(module):
-        found = worth(module)
-        leaves(module)
-        return found
-
-    options = QUICK | {"workers": workers, "engine": "threads"}
-    np.testing.assert_array_equal(
-        evolve(normed(), careless, **options).center, evolve(normed(), worth, **options).center
-    )
-
-
-def test_a_callback_answers_with_a_truth_value():
-    with pytest.raises(InputError, match="a callback returned a ndarray"):
-        evolve(network(), total, callbacks=[lambda view: np.zeros(2)], **QUICK)
-    stopped = evolve(network(), total, callbacks=[lambda view: np.True_], **QUICK)
-    assert (stopped.stop_reason, stopped.generations) == ("callback", 1)
-
-
-def test_numbers_of_numpy_and_torch_are_numbers():
-    result = evolve(network(), total, workers=np.int64(0), target_return=torch.tensor(-1e9), **QUICK)
-    assert (result.stop_reason, result.summary["target_return"]) == ("solved", -1e9)
-
-
-def test_a_run_that_failed_after_it_was_resumed_gives_no_parameters_of_its_earlier_end(tmp_path):
-    run = {"run_dir": tmp_path / "run", "population": 4, "seed": 1}
-    module = nn.Linear(2, 1)
-    evolve(module, lambda m: -float(m.weight.detach().square().sum()), generations=2, **run)
-    escalade.load_evolved(tmp_path / "run", module, best=True)
-
-    def fail(view):
-        raise RuntimeError("the machine went away")
-
-    fitness = {"generations": 6, "callbacks": [fail], "resume": True}
-    with pytest.raises(RuntimeError):
-        evolve(nn.Linear(2, 1), lambda m: -float(m.weight.detach().square().sum()), **fitness, **run)
-    for best in (False, True):
-        with pytest.raises(InputError, match="has not ended: the same `evolve` with `resume=True` goes on"):
-            escalade.load_evolved(tmp_path / "run", module, best=best)
-
-
-def test_a_seed_that_a_partial_fixes_stays():
-    seen = set()
-
-    def play(module, seed):
-        seen.add(seed)
-        return total(module)
-
-    evolve(network(), partial(play, seed=42), **QUICK)
-    assert seen == {42}
-
-
-def test_gradients_of_one_member_do_not_reach_the_next():
-    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
-    module[0].requires_grad_(requires_grad=False)
-    frozen = module[0].weight.detach().clone()
-
-    def slope(module):
-        assert torch.equal(module[0].weight, frozen)
-        with torch.enable_grad():
-            (torch.ones(1, 2) * module[1].weight).sum().backward()
-        return float(module[1].weight.grad.sum())
-
-    result = evolve(module, slope, workers=0, **QUICK)
-    assert {(row.return_min, row.return_max) for row in result.history} == {(2.0, 2.0)}
-
-
-def test_a_resumed_run_takes_no_other_schedule_that_was_made_by_the_same_function(tmp_path):
-    options = QUICK | {"run_dir": tmp_path / "run", "workers": 0}
-    evolve(network(), total, **options | {"sigma": exponential(0.1, 0.99)})
-    with pytest.raises(InputError, match="sigma"):
-        evolve(network(), total, resume=True, **options | {"sigma": exponential(0.5, 0.9), "generations": 5})
 
 
 def slower(rate, generation):

@@ -107,18 +107,6 @@ def test_weights_of_half_precision_are_cast_from_a_centre_that_is_not(perturbati
     assert torch.equal(seen[0], expected.bfloat16().cpu())
 
 
-@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
-def test_noise_is_float32_whatever_torchs_default_type_is(perturbation):
-    expected = evolve(network(), loss, **OPTIONS | {"perturbation": perturbation}).center
-    module = network()
-    torch.set_default_dtype(torch.float64)
-    try:
-        found = evolve(module, loss, **OPTIONS | {"perturbation": perturbation}).center
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert np.array_equal(found, expected)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

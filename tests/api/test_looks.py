@@ -11,7 +11,6 @@ from tests.commands import DEADLINE
 
 import escalade
 from escalade.recorders import COLUMNS, History
-from escalade.support.shown import table
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +55,6 @@ def test_what_evolve_gives_is_shown_in_a_line_and_in_a_table():
     assert len(found._repr_html_()) < 1000
 
 
-def test_a_number_that_is_not_there_is_a_dash():
-    assert "<td style='text-align:left'>-</td>" in table("t", {"a": escalade.support.shown.shown(None)})
-
-
 def test_history_is_rows_by_number_and_columns_by_name(run):
     history = run.history
     assert [row.generation for row in history] == history["generation"] == [1, 2, 3]
@@ -71,17 +66,6 @@ def test_history_is_rows_by_number_and_columns_by_name(run):
     assert repr(history) == "History(3 generations)"
     with pytest.raises(KeyError, match="'returns' is no column: there are generation, episodes"):
         history["returns"]
-
-
-def test_history_becomes_a_frame_where_pandas_is_there(run, monkeypatch):
-    class Pandas:
-        DataFrame = staticmethod(lambda columns: ("frame", columns))
-
-    monkeypatch.setitem(sys.modules, "pandas", Pandas)
-    assert run.history.to_pandas() == ("frame", dict(run.history))
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(escalade.InputError, match="pip install pandas"):
-        run.history.to_pandas()
 
 
 def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):

@@ -113,15 +113,6 @@ def test_the_command_takes_a_class_a_wrapper_and_a_strategy_and_goes_on_bit_for_
     assert RunFolder(tmp_path / "run").checkpoints.generations()
 
 
-Small = functools.partial(CMAES, population=6)
-"""A population that its maker fixed."""
-
-
-def test_a_population_that_is_fixed_stays(tmp_path):
-    run = train(tmp_path / "run", strategy="tests.api.test_named:Small", population=12)
-    assert np.diff([0, *run.history["episodes"]]).tolist() == [6, 6]
-
-
 SCRIPT = """
 import gymnasium, escalade
 

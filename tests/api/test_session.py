@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,25 +11,20 @@ import pytest
 import torch
 from tests.commands import bits, temporary_files
 from tests.environments import ACTIONS, OBSERVATIONS, PARTS
-from tests.own_code import Dropping, Features
+from tests.own_code import Features
 from tests.told import Told
 from torch import nn
 
 import escalade
 from escalade import InputError
-from escalade.api.evaluate import render
 from escalade.cli import main as cli
 from escalade.config import presets
 from escalade.config.conversion import read_toml
 from escalade.config.files import new_folder, read_config
 from escalade.config.options import Config
-from escalade.perturbation import Stream
 from escalade.policies.networks import to_vector
 from escalade.recorders import COLUMNS
-from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies.registry import STRATEGIES
-from escalade.training import run as session
-from escalade.training.loop import Loop
 from escalade.training.saved import SavedPolicy
 
 TINY = {"preset": None, "population": 6, "hidden": [4], "workers": 0, "generations": 2, "eval_every": 1}
@@ -186,14 +180,6 @@ def test_recorders_and_callbacks_are_told(tmp_path):
         views[0].center[0] = 1.0
 
 
-def test_a_run_folder_of_its_own_is_made_when_none_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    first = escalade.train("CartPole-v1", **TINY)
-    second = escalade.train("CartPole-v1", **TINY)
-    assert first.folder.path.parent == tmp_path / "runs" / "CartPole-v1"
-    assert first.folder.path != second.folder.path
-
-
 def test_a_million_parameters_take_no_dense_population():
     import tracemalloc
 
@@ -235,33 +221,6 @@ def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
     ]
     np.testing.assert_array_equal(results[0].returns, results[1].returns)
     assert mine.summary["generations"] == 2
-
-
-def test_a_sequential_with_a_forward_of_its_own_acts_as_it_trained(tmp_path):
-    options = TINY | {"policy": "tests.own_code:negated", "hidden": None}
-    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
-    env = gymnasium.make("CartPole-v1")
-    returns = []
-    trained = escalade.evaluate(tmp_path / "r", episodes=3, workers=0, backend="gymnasium", seed=7)
-    job = EpisodeJob(7, 0, evaluations=3, evaluation_stream=Stream.FRESH_EVALUATION)
-    for seed in job.episode_seeds(np.arange(3)):
-        seen, _ = env.reset(seed=int(seed))
-        total, ended = 0.0, False
-        while not ended:
-            seen, reward, terminated, truncated, _ = env.step(run.policy.act(seen))
-            total, ended = total + reward, terminated or truncated
-        returns.append(total)
-    np.testing.assert_array_equal(trained.returns, returns)
-
-
-def test_a_loaded_policy_is_in_evaluation_mode(tmp_path):
-    network = Dropping(4, 2)
-    run = escalade.train("CartPole-v1", network=network, run_dir=str(tmp_path / "r"), **OWN)
-    loaded = escalade.load(tmp_path / "r", network=Dropping(4, 2))
-    assert not run.policy.network.training
-    assert not loaded.network.layers.training
-    seen = torch.rand(1, 4)
-    assert torch.equal(loaded(seen), run.policy(seen))
 
 
 @pytest.mark.parametrize("options", [{"hidden": (3,)}, {"policy": "gru"}, {"init": "zeros"}, {"bias": False}])
@@ -343,38 +302,6 @@ def test_a_solved_run_goes_on_to_a_higher_target_as_if_it_had_been_that_at_first
     assert read_config(raised.folder).target_return == 9999.0
 
 
-def test_a_solved_run_keeps_its_rows_where_another_target_fails_at_the_start(tmp_path, monkeypatch):
-    def refused(*given):
-        raise InputError("no room for a recorder")
-
-    def returns():
-        rows = csv.DictReader(run.folder.progress.read_text().splitlines())
-        return [row["return_mean"] for row in rows]
-
-    run = escalade.train(
-        "CartPole-v1", run_dir=tmp_path / "r", target_return=1.0, **TINY | {"generations": 9}
-    )
-    before = returns()
-    with monkeypatch.context() as patch:
-        patch.setattr(session, "start_recorders", refused)
-        with pytest.raises(InputError, match="no room"):
-            escalade.resume(run, target_return=9999.0, verbose=False)
-    again = escalade.resume(run, verbose=False)
-    assert returns() == before
-    assert (again.summary["solved"], again.summary["generations"]) == (True, 1)
-    assert again.summary["params_sha256"] == run.summary["params_sha256"]
-
-
-def test_a_run_is_taken_wherever_a_path_is(run):
-    assert escalade.load(run).act(np.zeros(4)) in (0, 1)
-    assert escalade.evaluate(run, episodes=2, workers=0).returns.shape == (2,)
-    assert escalade.evaluate(run.folder, episodes=2, workers=0, seed=3).returns.shape == (2,)
-    mistakes = [({"episodes": "3"}, "whole number"), ({"seed": -1}, "at least 0"), ({"seed": 1.7}, "seed")]
-    for wrong, said in mistakes:
-        with pytest.raises(InputError, match=said):
-            escalade.evaluate(run, workers=0, **({"episodes": 2} | wrong))
-
-
 def test_two_runs_that_start_together_have_a_folder_each():
     config = Config(env="CartPole-v1")
     with ThreadPoolExecutor(8) as pool:
@@ -429,13 +356,6 @@ def test_best_is_the_policy_of_its_file_also_where_the_last_evaluation_was_bette
     assert told.params_sha256 == found.sha256 != run.summary["params_sha256"]
 
 
-def test_best_is_refused_where_there_is_no_file_of_it(tmp_path):
-    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
-    run.folder.best.unlink()
-    with pytest.raises(InputError, match=r"no best\.safetensors: leave `checkpoint` out"):
-        escalade.evaluate(run, checkpoint="best")
-
-
 def test_an_earlier_policy_is_not_taken_for_the_latest(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
     (before, last) = sorted(run.folder.checkpoints.folder.iterdir())[-2:]
@@ -447,68 +367,11 @@ def test_an_earlier_policy_is_not_taken_for_the_latest(tmp_path):
     assert escalade.evaluate(run, checkpoint=number, episodes=2).generation == number
 
 
-@pytest.mark.parametrize("use", [escalade.evaluate, escalade.export, render])
-def test_a_policys_file_has_no_checkpoints(use, run, tmp_path):
-    extra = {"output": tmp_path / "film.gif"} if use is render else {}
-    with pytest.raises(InputError, match="`checkpoint` 1: a policy's file has none, so leave it out"):
-        use(run.folder.policy, checkpoint=1, **extra)
-
-
-def test_what_a_resumed_run_was_given_is_kept_when_it_ends_in_its_first_generation(tmp_path, monkeypatch):
-    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
-
-    def fails(loop):
-        raise escalade.EnvironmentFailure("the arm fell off")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Loop, "_generations", fails)
-        with pytest.raises(escalade.EnvironmentFailure):
-            escalade.resume(run, generations=5, verbose=False)
-    assert escalade.resume(run, verbose=False).summary["generations"] == 5
-
-
-def test_a_folder_that_was_removed_while_the_run_went_on_is_not_half_made_again(tmp_path):
-    def remove(view):
-        shutil.rmtree(tmp_path / "r")
-
-    with pytest.raises(escalade.EscaladeError, match="cannot be written"):
-        escalade.train(
-            "CartPole-v1", run_dir=str(tmp_path / "r"), callbacks=[remove], snapshot_every=1, **TINY
-        )
-    assert not (tmp_path / "r").exists()
-
-
 def test_an_environment_without_a_limit_of_steps_is_pointed_out_once_an_episode_is_cut(tmp_path, capsys):
     for number, (env, limit) in enumerate((("Stuck", {}), ("Stuck", {"max_episode_steps": 9}), ("Walk", {}))):
         options = TINY | {"verbose": True, "run_dir": str(tmp_path / str(number))} | limit
         escalade.train(f"tests.environments:{env}-v0", **options)
         assert ("no limit of steps" in capsys.readouterr().out) == (number == 0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"env": gymnasium.Env()}, "`env` is a Env that was made already"),
-        ({"env": "CartPole-v1", "network": lambda x: x}, "network must be an nn.Module, not a function"),
-        ({"env": "CartPole-v1", "env_kwargs": {"goal": np.zeros(2)}}, "`env_kwargs` .* JSON"),
-    ],
-    ids=["env", "network", "kwargs"],
-)
-def test_things_of_another_kind_are_named(arguments, said, tmp_path):
-    with pytest.raises(InputError, match=said):
-        escalade.train(run_dir=str(tmp_path / "r"), **OWN, **arguments)
-    assert not (tmp_path / "r").exists()
-
-
-def test_an_evaluation_in_this_process_leaves_torchs_threads_alone(tmp_path):
-    escalade.train("CartPole-v1", network=Dropping(4, 2), run_dir=str(tmp_path / "r"), **OWN)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        escalade.evaluate(tmp_path / "r", episodes=1, workers=0, network=Dropping(4, 2))
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(threads)
 
 
 FAILS = {"env": "tests.environments:Raises-v0", "workers": 0, "preset": None, "verbose": False}
@@ -537,23 +400,6 @@ def test_a_start_of_evolve_that_fails_leaves_no_folder(tmp_path):
     with pytest.raises(escalade.EnvironmentFailure):
         escalade.evolve(torch.nn.Linear(1, 1), fitness, run_dir=tmp_path / "a" / "b")
     assert not list(tmp_path.iterdir())
-
-
-def test_what_failed_later_or_held_something_else_is_kept(tmp_path):
-    run, mine = tmp_path / "trained", tmp_path / "mine"
-
-    def fail(view):
-        raise RuntimeError("the callback fell off")
-
-    with pytest.raises(RuntimeError):
-        escalade.train("CartPole-v1", run_dir=run, callbacks=[fail], **TINY)
-    assert escalade.resume(run, verbose=False).summary["generations"] == 2
-    mine.mkdir()
-    (mine / "thoughts.txt").write_text("a")
-    with pytest.raises(escalade.EnvironmentFailure):
-        escalade.train(**FAILS, run_dir=mine)
-    assert (mine / "thoughts.txt").read_text() == "a"
-    assert (mine / "config.toml").exists()
 
 
 def test_what_a_resumed_start_refuses_is_not_written_into_its_config(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.commands import bits, command, summary
+from tests.commands import bits
 from tests.environments import Walk  # noqa: F401 - registers the environments
 
 import escalade
@@ -82,18 +82,6 @@ def test_a_run_that_is_cut_inside_an_episode_goes_on_bit_for_bit(where, tmp_path
     assert bits(run) == whole.summary["params_sha256"]
     assert resumed.summary["eval_return_mean"] == whole.summary["eval_return_mean"]
     assert resumed.summary["seconds"] > spent  # the time of what was given up counts
-
-
-def test_the_command_ends_near_its_budget_where_no_episode_ends(tmp_path):
-    run = tmp_path / "run"
-    never = ["tests.environments:Walk-v0", "--env-kwargs", '{"end": "never"}', "--backend", "gymnasium"]
-    done = command("train", *never, "--seconds", 1, "--workers", 2, "--run-dir", run, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "had not ended when the time was up (--seconds 1), so it is begun again" in done.stdout
-    assert "--max-episode-steps ends long episodes" in done.stdout
-    assert "stopped: --seconds was reached" in done.stdout
-    assert summary(run)["generations"] == 0
 
 
 def test_seconds_alone_are_a_budget_of_evolve():

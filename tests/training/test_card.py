@@ -11,8 +11,6 @@ from torch import nn
 import escalade
 from escalade.cli import main as cli
 from escalade.media.curves import evaluations, read_curves
-from escalade.storage.run_folder import RunFolder
-from escalade.training.card import card, same_again
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
 
@@ -52,15 +50,6 @@ def test_a_module_of_ones_own_is_not_had_again_by_a_command(tmp_path):
     assert run.summary["network"] == "own"
 
 
-def test_a_run_in_the_current_folder_is_named_in_its_commands(tmp_path, monkeypatch):
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    assert cli.main(["train", "CartPole-v1", *TINY, "--run-dir", "."]) == 0
-    text = (tmp_path / "here" / "README.md").read_text()
-    assert "--config here/config.toml" in text
-    assert "escalade resume here\n" in text
-
-
 @pytest.mark.parametrize(
     "flags", [["--preset", "none", "--hidden", "3"], ["--lr", "none", "--target-return", "none"]]
 )
@@ -90,18 +79,6 @@ def test_a_run_that_the_clock_ended_is_given_again_by_counting_its_generations(t
     assert had_again(tmp_path / "first")
 
 
-def test_a_run_that_met_its_target_when_it_was_resumed_is_given_again(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    train = ["train", "CartPole-v1", *TINY, "--eval-every", "1", "--env-steps", "99999", "--seconds", "9999"]
-    assert cli.main([*train, "--target-return", "none", "--run-dir", "first"]) == 0
-    # Its first generations would have met that target too, and a run that has it from its start ends there.
-    assert cli.main(["resume", "first", "--target-return", "1", "--generations", "5"]) == 0
-    found = summary(tmp_path / "first")
-    assert (found["solved"], found["generations"]) == (True, 3)
-    assert had_again(tmp_path / "first")
-    assert summary(tmp_path / "first-again")["generations"] == 2
-
-
 def test_a_run_that_met_its_target_is_given_again_by_counting_its_updates(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = ["--preset", "none", "--population", "2", "--hidden", "2", "--workers", "0", "--eval-every", "1"]
@@ -111,36 +88,6 @@ def test_a_run_that_met_its_target_is_given_again_by_counting_its_updates(tmp_pa
     assert (found["solved"], found["generations"]) == (True, 3)
     assert "Its 2 updates are counted" in (tmp_path / "first" / "README.md").read_text()
     assert had_again(tmp_path / "first")
-
-
-def test_a_run_that_ended_in_its_first_generation_promises_nothing(tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.write_config("seconds = 1.0\n")
-    facts = {"stop_reason": "seconds", "generations": 0, "versions": {}, "eval_return_mean": None}
-    facts |= {"target_return": None, "env_steps": 0, "seconds": 3.0, "seed": 0, "params_sha256": "x"}
-    facts |= {"eval_return_std": None, "eval_episodes": 1}
-    assert "bits" not in card(folder, "CartPole-v1", facts)
-    met = {"stop_reason": "solved", "generations": 1, "solved": True, "target_return": 1.0}
-    assert "It ended by solved before the first update" in card(folder, "CartPole-v1", facts | met)
-
-
-def test_a_solved_run_of_several_centres_keeps_its_target_which_says_which_of_them_it_is():
-    assert same_again({"solved": True, "generations": 3, "center": 1}) == {}
-    assert same_again({"solved": False, "generations": 3, "center": 1})["generations"] == 3
-
-
-def test_an_interrupted_run_of_several_centres_does_not_promise_which_is_kept(tmp_path):
-    run = escalade.train(
-        **{"env": "CartPole-v1", "preset": None, "policy": "linear", "population": 4, "eval_episodes": 1},
-        **{"generations": 2, "centres": 2, "novelty": "nsr", "behaviour": "observation:0", "workers": 0},
-        **{"run_dir": tmp_path / "run", "verbose": False},
-    )
-    assert "Another of the centres" not in card(run.folder, "CartPole-v1", run.summary)
-    assert "Another of the centres" in card(
-        run.folder, "CartPole-v1", run.summary | {"stop_reason": "interrupted"}
-    )
-    own = run.summary | {"stop_reason": "interrupted", "network": "own"}
-    assert "Another of the centres" in card(run.folder, "CartPole-v1", own)
 
 
 def test_only_a_card_of_ours_is_written_again(tmp_path):
@@ -168,20 +115,6 @@ def test_a_run_of_evolve_has_one_too(tmp_path):
     escalade.evolve(nn.Linear(2, 1), fitness, population=4, callbacks=callbacks, run_dir=tmp_path / "cut")
     text = (tmp_path / "cut" / "README.md").read_text()
     assert f"`escalade.evolve` {same.format(1)}" in text
-
-
-def test_what_is_to_be_copied_is_quoted(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    train = ["train", "CartPole-v1", *TINY, "--run-dir", "my run; $(no)"]
-    assert cli.main(train) == 0
-    text = (tmp_path / "my run; $(no)" / "README.md").read_text()
-    lines = [line.strip() for line in text.splitlines() if line.startswith("    escalade ")]
-    assert len(lines) == 3
-    for line in lines[:2]:
-        assert cli.main(shlex.split(line)[1:]) == 0
-    capsys.readouterr()
-    assert cli.main(train) == 2
-    assert f"'escalade resume '{tmp_path / 'my run; $(no)'}''" in capsys.readouterr().err
 
 
 def test_an_evaluation_that_is_older_than_the_policy_is_told_as_such(tmp_path, monkeypatch):

@@ -14,7 +14,6 @@ from escalade.recorders import read_progress
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
 from escalade.strategies.novelty import Center, Novelty, parse
-from escalade.training.center_states import CenterStates
 from escalade.training.policy_objective import PolicyObjective
 
 ENV = "tests.environments:Succeeds-v0"
@@ -54,12 +53,6 @@ def test_centres_are_drawn_in_turn_and_then_by_their_novelty():
     drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
     assert drawn != [search.draw(3, generation, 8) for generation in range(3, 3003)]
     np.testing.assert_allclose(np.bincount(drawn) / 3000, novelty / novelty.sum(), atol=0.03)
-
-
-def test_all_centres_have_the_same_chance_where_none_is_novel():
-    for search in (searched([(1, 1)] * 3, [0, 1, 2]), Novelty(parse("ns"))):
-        drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
-        np.testing.assert_allclose(np.bincount(drawn) / 3000, 1 / 3, atol=0.03)
 
 
 def test_only_the_centre_that_is_drawn_changes(tmp_path):
@@ -157,25 +150,6 @@ def test_a_centre_that_there_is_not_is_refused(whole):
         escalade.evaluate(whole.folder, centre=-1)
 
 
-def test_states_of_one_centre_have_the_names_of_a_normaliser():
-    from escalade.policies.normalizer import Normalizer
-
-    states = CenterStates(Normalizer(2), 1)
-    assert set(states.tensors()) == {"normalizer.count", "normalizer.mean", "normalizer.squares"}
-    assert states.load(states.tensors(), 0)
-    assert not CenterStates(Normalizer(3), 1).load(states.tensors(), 0)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e35, -1e35])
-def test_a_centre_is_worth_what_it_showed_last_in_usable_numbers(value):
-    from escalade.policies.normalizer import Normalizer
-
-    states = CenterStates(Normalizer(2), 2)
-    for number, mean in ((0, value), (1, 3.0), (1, value)):
-        states.showed(number, mean)
-    np.testing.assert_array_equal(states.worth, [np.nan, 3.0])
-
-
 @pytest.mark.parametrize("value", [np.inf, 1e35])
 def test_a_centre_whose_last_evaluation_diverged_is_not_the_runs(value, tmp_path, monkeypatch):
     play = PolicyObjective._play
@@ -214,15 +188,6 @@ def test_the_worth_of_a_centre_is_its_mean_return_whatever_fitness_is_made_of(tm
     assert np.abs(worth).max() < 100  # fitness is some 100,000 below the return
 
 
-def test_after_an_interrupt_the_summary_names_whom_it_evaluated(tmp_path):
-    ran = interrupted(tmp_path / "run", eval_every=1)
-    assert ran.summary["stop_reason"] == "interrupted"
-    rows = read_progress(ran.folder.progress)
-    assert ran.summary["eval_center"] == rows["center"][-1]
-    assert ran.summary["eval_return_mean"] == rows["eval_return_mean"][-1]
-    assert ran.summary["center"] == np.nanargmax(saved(ran.folder.path)["centers.worth"])
-
-
 def test_each_centre_has_a_cap_of_its_own(tmp_path):
     first = trained(tmp_path / "cut", cutoff="mean:1.5", generations=3)
     caps = saved(first.folder.path)["centers.caps"]
@@ -231,14 +196,3 @@ def test_each_centre_has_a_cap_of_its_own(tmp_path):
     again = escalade.resume(first, generations=6, verbose=False)
     whole = trained(tmp_path / "whole", cutoff="mean:1.5", generations=6)
     assert again.summary["params_sha256"] == whole.summary["params_sha256"]
-
-
-def test_a_cap_moves_by_its_own_centres_episodes_alone():
-    from escalade.policies.normalizer import Normalizer
-
-    states = CenterStates(Normalizer(2), 3, 100)
-    states.drawn = 1
-    states.caps[states.drawn] = None
-    again = CenterStates(Normalizer(2), 3)
-    assert again.load(states.tensors(), 1, None)
-    assert (again.caps, again.cap) == ([100, None, 100], None)

@@ -92,13 +92,6 @@ def test_an_evaluation_that_outlasts_the_members_cap_is_not_ranked_among_them(ma
     assert told.rows[0].unperturbed_rank is not None
 
 
-def test_schedules_move_with_the_generations(make):
-    trainer, told = make(generations=3, sigma="exponential:0.1:0.5", lr="linear:0.4:0:4")
-    trainer()
-    np.testing.assert_allclose([row.sigma for row in told.rows], [0.1, 0.05, 0.025])
-    np.testing.assert_allclose([row.lr for row in told.rows], [0.4, 0.3, 0.2])
-
-
 def test_the_normaliser_holds_the_populations_steps_and_no_evaluations(make):
     trainer, told = make(generations=3)
     trainer()
@@ -107,12 +100,6 @@ def test_the_normaliser_holds_the_populations_steps_and_no_evaluations(make):
     plain()
     assert plain.objective.centers.normalizer.count == 0
     assert plain.objective.normalization is None
-
-
-def test_evaluations_do_not_move_the_centre(make):
-    often, _ = make(generations=4, eval_every=1, eval_episodes=9)
-    seldom, _ = make(generations=4, eval_every=100, eval_episodes=1)
-    assert often()["params_sha256"] == seldom()["params_sha256"]
 
 
 def test_state_and_load_are_inverse(make):
@@ -129,27 +116,6 @@ def test_state_and_load_are_inverse(make):
     for name, value in tensors.items():
         np.testing.assert_array_equal(again[name], value)
     assert state_again["progress"] == state["progress"]
-
-
-def test_a_checkpoint_of_other_observations_is_refused(make):
-    trainer, _ = make(generations=1)
-    trainer()
-    tensors, state = trainer.loop.state()
-    tensors["normalizer.mean"] = np.zeros(7)
-    with pytest.raises(escalade.InputError, match="another size"):
-        make(generations=1)[0].loop.load_state(tensors, state)
-
-
-def test_files_hold_the_final_centre(make):
-    trainer, _ = make(generations=3)
-    summary = trainer()
-    tensors, state = read(trainer.folder.checkpoints.path(3))
-    np.testing.assert_array_equal(tensors["strategy.center"], trainer.loop.center)
-    np.testing.assert_array_equal(
-        to_vector(escalade.load(trainer.folder.policy).network), trainer.loop.center
-    )
-    assert state["config"]["population"] == 8
-    assert summary["params_sha256"] == trainer.digest
 
 
 def test_all_equal_fitness_is_explained_and_moves_nothing(make):
@@ -284,17 +250,6 @@ def test_the_best_evaluation_is_kept(make):
     assert trainer.folder.best.is_file()
 
 
-def test_an_evaluation_that_was_refuted_is_not_the_best(make, monkeypatch):
-    trainer, told = make(env="CartPole-v1", target_return=50.0, generations=3, eval_every=1)
-    judged(trainer, monkeypatch, [100.0, 5.0, 3.0], [1.0])
-    centers = [trainer.loop.center]
-    trainer.loop.callbacks = [lambda view: centers.append(view.center)]
-    summary = trainer()
-    assert (summary["best_return"], summary["best_generation"]) == (5.0, 1)
-    assert [row.eval_return_mean for row in told.rows] == [1.0, 5.0, 3.0]
-    np.testing.assert_array_equal(to_vector(escalade.load(trainer.folder.best).network), centers[1])
-
-
 def test_the_best_policy_is_that_of_the_last_checkpoint_at_every_point(make, monkeypatch):
     monkeypatch.setattr(saving, "_SHARE", 1e12)  # so that only every third generation is written
     trainer, _ = make(generations=9, eval_every=1, snapshot_every=3)
@@ -382,17 +337,6 @@ def test_a_run_whose_last_evaluation_is_interrupted_is_not_done_until_it_is_resu
     assert (summary["stop_reason"], summary["generations"]) == ("interrupted", 3)
 
 
-def test_tables_and_summaries_agree(tmp_path):
-    options = {key: value for key, value in TINY.items() if key != "env"}
-    run = escalade.train(
-        TINY["env"], preset=None, verbose=False, generations=3, run_dir=str(tmp_path / "r"), **options
-    )
-    columns = read_progress(run.folder.progress)
-    assert columns["env_steps"][-1] == run.summary["env_steps"]
-    assert columns["episodes"][-1] == run.summary["episodes"]
-    assert columns["generation"] == [1, 2, 3]
-
-
 @pytest.mark.parametrize("strategy", ["openai-es", "ars"])
 def test_a_generation_grows_by_populations_until_it_holds_what_was_asked_for(strategy, tmp_path):
     options = {key: value for key, value in TINY.items() if key != "env"} | {"strategy": strategy}
@@ -423,28 +367,10 @@ def test_a_generation_has_the_members_that_the_schedule_says(tmp_path):
     assert episodes.tolist() == [24, 32, 20]  # whole populations of the generation
 
 
-@pytest.mark.parametrize("grown", [{}, {"min_episodes": 80}], ids=["plain", "grown"])
-def test_the_seed_of_a_nonfinite_return_is_that_of_the_episode(make, grown):
-    trainer, told = make(
-        env="tests.environments:Diverges-v0", population=10, episodes_per_member=3, generations=12, **grown
-    )
-    trainer()
-    named = [int(note.split("episode seed ")[1].split(")")[0]) for note in told.notes if "nan" in note]
-    assert named
-    assert all(seed % 5 == 0 for seed in named)
-
-
 def test_returns_that_are_nan_for_all_end_the_run(make):
     trainer, _ = make(env="tests.environments:Diverges-v0", env_kwargs={"every": 1})
     with pytest.raises(escalade.EnvironmentFailure, match=r"nan .* in all 8 episodes of generation 1"):
         trainer()
-
-
-def test_an_evaluation_of_nan_is_never_the_best(make, monkeypatch):
-    trainer, _ = make(generations=3, eval_every=1)
-    judged(trainer, monkeypatch, [math.nan, 1.0, math.nan], [])
-    summary = trainer()
-    assert (summary["best_return"], summary["best_generation"]) == (1.0, 1)
 
 
 def test_an_environment_that_carries_something_over_is_remarked_upon_once(make):
@@ -456,26 +382,6 @@ def test_an_environment_that_carries_something_over_is_remarked_upon_once(make):
     fresh, told = make(env="tests.environments:Remembers-v0", generations=2, fresh_environments=True)
     fresh()
     assert not any("carries something over" in note for note in told.notes)
-
-
-def test_an_interrupt_in_the_probe_leaves_its_generation_saved_and_seen(tmp_path, monkeypatch):
-    seen, told = [], Told()
-
-    def interrupted(objective):
-        raise KeyboardInterrupt
-
-    options = {key: value for key, value in TINY.items() if key != "env"} | {"run_dir": tmp_path / "r"}
-    options |= {"preset": None, "verbose": False, "generations": 5, "snapshot_every": 1}
-    with monkeypatch.context() as patch:
-        patch.setattr(PolicyObjective, "reproducibility_notes", interrupted)
-        callbacks = [lambda view: seen.append(view.row.generation)]
-        run = escalade.train("tests.environments:Remembers-v0", callbacks=callbacks, **options)
-    assert (run.summary["stop_reason"], run.summary["generations"]) == ("interrupted", 1)
-    assert run.folder.checkpoints.generations() == [0, 1]
-    assert seen == [1]
-    for generations in (3, 5):  # which probes, once
-        escalade.resume(run, generations=generations, recorders=[told], verbose=False)
-    assert len([note for note in told.notes if "carries something over" in note]) == 1
 
 
 def test_a_run_of_one_generation_that_goes_on_has_been_probed(tmp_path, monkeypatch):
@@ -493,13 +399,6 @@ def test_a_run_of_one_generation_that_goes_on_has_been_probed(tmp_path, monkeypa
     escalade.resume(run, generations=3, verbose=False)
     assert len(probes) == 1
     assert read_notes(run.folder.notes)[: len(before)] == before
-
-
-def test_a_generation_does_not_grow_where_no_episode_can_be_learnt_from(make):
-    # That of episodes which fail in their first reset, and have no steps, would grow for ever.
-    trainer, _ = make(env="tests.environments:Diverges-v0", env_kwargs={"every": 1}, min_env_steps=200)
-    with pytest.raises(escalade.EnvironmentFailure, match=r"nan .* in all 8 episodes of generation 1"):
-        trainer()
 
 
 def test_fresh_environments_give_the_same_bits_in_any_slot(make, monkeypatch):

@@ -71,16 +71,6 @@ def test_the_same_bits_after_a_resume_and_with_other_evaluations(whole, tmp_path
         np.testing.assert_array_equal(part, saved(often)[name])
 
 
-@pytest.mark.parametrize("novelty", ["ns", "nsr:k=2"])
-@pytest.mark.parametrize("strategy", ["openai-es", "ars", "cma-es"])
-def test_it_moves_the_centre_of_any_strategy(novelty, strategy, tmp_path):
-    plain = trained(tmp_path / "plain", strategy=strategy, novelty=None, generations=2)
-    novel = trained(tmp_path / "novel", strategy=strategy, novelty=novelty, generations=2)
-    assert novel.summary["params_sha256"] != plain.summary["params_sha256"]
-    columns = read_progress(novel.folder.progress)
-    assert set(COLUMNS) & set(columns) == {"novelty_mean", "center_novelty"}
-
-
 def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --workers 0 --run-dir {tmp_path / 'run'}"
     for more, message in (
@@ -108,34 +98,12 @@ class Further(OpenAIES):
         self.rate = rate
 
 
-def test_a_strategy_that_hands_its_options_on_is_told_ranks_as_they_are(tmp_path):
-    plain = trained(tmp_path / "plain", generations=2)
-    handed = trained(tmp_path / "handed", generations=2, strategy=Further)
-    assert handed.summary["params_sha256"] == plain.summary["params_sha256"]
-    options = {"novelty": "nsr", "generations": 2}
-    center = evolved(strategy=OpenAIES, **options)[0].center
-    for made in (Further, partial(Further, rate=2.0)):
-        np.testing.assert_array_equal(evolved(strategy=made, **options)[0].center, center)
-        chosen, _ = evolved(strategy=made, shaping="sign", **options)
-        assert not np.array_equal(chosen.center, center)
-
-
 def diverging(folder, episode, **options):
     """A run in whose first generation that episode of each member diverges, and none of the centre's."""
     every = int(seeds(SMALL["seed"], Stream.EPISODE, 0, 0, episode))
     options |= {"episode_seeds": "generation", "behaviour": "observation:0,1"}
     options["env_kwargs"] = {"every": every} | options.get("env_kwargs", {})
     return trained(folder, env="tests.environments:Diverges-v0", **options)
-
-
-def test_returns_that_no_member_has_are_told_as_what_they_are(tmp_path):
-    """Not as behaviours, which are none either."""
-    said = (
-        r"^return nan or the like in all 8 episodes of generation 1 "
-        r"\(the first: member 0 \(episode seed \d+\) returned nan\): there is nothing to learn"
-    )
-    with pytest.raises(escalade.EnvironmentFailure, match=said):
-        diverging(tmp_path / "run", 0)
 
 
 def test_a_generation_without_a_usable_fitness_moves_nothing_where_some_returns_are(tmp_path):
@@ -226,28 +194,6 @@ def test_a_call_that_fails_has_no_behaviour():
         made, seen = evolved(fitness, catch=True, novelty="nsr", population=60, generations=2)
     assert 0 < np.isnan(np.concatenate(seen)).all(axis=1).sum() < 12
     assert np.isfinite(made.center).all()
-
-
-def test_calls_that_all_fail_are_told_as_what_they_are():
-    def fitness(module, seed):
-        raise ValueError("too far")
-
-    with pytest.raises(escalade.EnvironmentFailure, match="gave no usable number, for every member"):
-        evolved(fitness, catch=True, novelty="nsr", generations=2)
-
-
-def test_calls_that_fail_for_all_members_alone_are_told_as_what_they_are():
-    calls = []
-
-    def fitness(module):
-        calls.append(module)
-        if len(calls) <= EVOLVE["population"]:  # the centre comes after them
-            raise ValueError("too far")
-        return point(module)
-
-    with pytest.raises(escalade.EnvironmentFailure, match="gave no usable number, for every member"):
-        evolved(fitness, catch=True, novelty="nsr", generations=2)
-    assert len(calls) == EVOLVE["population"] + 1
 
 
 class Patient(RMES):

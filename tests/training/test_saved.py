@@ -40,10 +40,6 @@ def test_a_run_goes_on_whatever_became_of_its_config_file(run, tmp_path):
     ).replace(str(run), str(folder))
 
 
-def test_a_run_that_was_read_is_not_left_locked(run):
-    assert not (run / ".lock").exists()
-
-
 def test_a_run_that_was_killed_before_its_first_checkpoint_has_no_policy_yet(run, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()

@@ -14,7 +14,7 @@ from escalade.cli import main as cli
 from escalade.config.files import read_config
 from escalade.policies.networks import to_vector
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import read, write
+from escalade.storage.tensors import read
 
 WALK = "tests.environments:Walk-v0"
 TINY = {"preset": None, "population": 4, "workers": 0, "eval_every": 1, "eval_episodes": 2, "verbose": False}
@@ -107,19 +107,6 @@ def test_a_module_of_the_users_own_is_begun_with(tmp_path):
         train(tmp_path / "c", start_from=first)
 
 
-def test_a_centre_of_another_size_than_its_policy_is_one_line(first, tmp_path):
-    shutil.copytree(first, tmp_path / "old")
-    place = RunFolder(tmp_path / "old").checkpoints.path(4)
-    tensors, state = read(place)
-    of_five = dict.fromkeys(("strategy.center", "best.center"), np.ones(5, np.float32))
-    write(place, tensors | of_five, state)
-    with pytest.raises(
-        InputError, match=r"its centre has 5 parameters, and the policy that its config names \d+"
-    ):
-        train(tmp_path / "n", start_from=place)
-    assert not (tmp_path / "n").exists()
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -166,9 +153,3 @@ def test_a_checkpoints_file_brings_what_its_run_does_whatever_the_preset_says(tm
     ]
     assert [read_config(run.folder).normalize_observations for run in new] == [None, None]
     assert bits(new[0].folder.path) == bits(new[1].folder.path)
-
-
-def test_a_preset_leaves_its_policys_options_to_the_policy_that_is_begun_with(tmp_path):
-    old = train(tmp_path / "old", policy="gru", **SHORT)
-    new = train(tmp_path / "new", start_from=old, **SHORT | {"preset": "auto"})
-    assert read_config(new.folder).policy == "gru"

@@ -36,12 +36,6 @@ def test_episodes_without_a_limit_are_cut_in_training_and_evaluations(tmp_path):
     assert notes_of(run).count("has no limit of steps") == 1
 
 
-def test_a_policys_file_is_evaluated_with_the_default_limit(tmp_path):
-    run = escalade.train("Stuck-v0", run_dir=tmp_path / "run", **SMALL)
-    alone = escalade.evaluate(run.folder.policy, episodes=3, seed=0, workers=0)
-    assert alone.lengths.tolist() == escalade.evaluate(run, episodes=3, workers=0).lengths.tolist()
-
-
 def test_a_resumed_run_has_the_same_limits(tmp_path):
     whole = escalade.train(STUCK, run_dir=tmp_path / "whole", **SMALL)
     half = escalade.train(STUCK, run_dir=tmp_path / "half", **SMALL | {"generations": 1})
