@@ -21,8 +21,7 @@ from escalade.errors import EnvironmentFailure, InputError
 from escalade.perturbation import DensePopulation, Stream, seeds
 from escalade.policies.policy import Policy
 from escalade.policies.population.layout import copy_module
-from escalade.rollout.episodes import EpisodeJob, Episodes
-from escalade.rollout.infos import check_known
+from escalade.rollout.episodes import EpisodeJob, Episodes, check_known
 from escalade.strategies import Strategy
 from escalade.strategies.base import StrategyFactory
 from escalade.strategies.bounds import Bounds, confine

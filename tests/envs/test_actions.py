@@ -10,7 +10,6 @@ from tests.environments import ACTIONS
 
 from escalade import InputError
 from escalade.envs import ActionMap
-from escalade.envs.spaces import UnsupportedSpace
 
 MAPS = [(name, bounding, "plain") for name in ACTIONS for bounding in ("clip", "rescale", "tanh", "sigmoid")]
 MAPS += [("box", "tanh,clip", "plain"), ("box32", "sigmoid,clip,rescale,tanh", "plain")]
@@ -139,19 +138,6 @@ def test_bins_of_whole_numbers_reach_from_the_lowest_to_the_highest(low, high, d
 def test_what_cannot_be_is_refused(space, how, said):
     with pytest.raises(InputError, match=said):
         ActionMap(space, *how)
-
-
-@pytest.mark.parametrize(
-    ("space", "says"),
-    [
-        (spaces.Box(-1, 1, (0,)), "is empty"),
-        (spaces.Discrete(2**40), "asks for 1,099,511,627,776 outputs"),
-        (spaces.MultiDiscrete([2**62, 2**62]), "asks for 9,223,372,036,854,775,808 outputs"),
-    ],
-)
-def test_a_space_of_no_size_that_a_policy_could_give_is_refused(space, says):
-    with pytest.raises(UnsupportedSpace, match=says):
-        ActionMap(space)
 
 
 def test_as_many_bins_as_no_machine_holds_are_refused():

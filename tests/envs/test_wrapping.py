@@ -75,7 +75,7 @@ def weigh(env):
 
 
 BAD = ["", "a", "a:", ":C", "a b:C", "a:C.d", "a:C()()", "a:C(", "a:C; d", "a:C(x)", "a:C(f())", "a:C(1+x)"]
-BAD += ["a:C(**{'x': 1})", "a:C(*[1])", "a:lambda: 1", "a:C(x=open('y'))", "a:\0", "a:C(" + "[" * 1500]
+BAD += ["a:C(**{'x': 1})", "a:C(*[1])", "a:lambda: 1", "a:C(x=open('y'))", "a:\0"]
 BAD += [
     "a:C(np.array(x))",
     "a:C(np.array([1], copy=False))",
@@ -83,7 +83,7 @@ BAD += [
     "a:C(np.pi)",
 ]
 BAD += ["a:C(np.array([[1], [2, 3]]))", "a:C(np.array())", "a:C(np.array([1], **{'dtype': 'int8'}))"]
-BAD += ["a:" + "C" * 3000, "a:C(" + "9" * 1990 + ")[", "__import__('os'):C", "a:C(x=__import__('os'))"]
+BAD += ["__import__('os'):C", "a:C(x=__import__('os'))"]
 
 
 @pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))

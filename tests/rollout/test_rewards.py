@@ -12,8 +12,7 @@ from escalade.envs import ActionMap, resolve
 from escalade.perturbation import GaussianPopulation, NoiseTable
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.recorders.progress import read_progress
-from escalade.rollout.episodes import EpisodeJob, Episodes
-from escalade.rollout.rewards import RewardTransform
+from escalade.rollout.episodes import EpisodeJob, Episodes, RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.training.parts import reward_transform
 

@@ -19,8 +19,7 @@ from escalade.errors import EnvironmentFailure, InputError
 from escalade.media.playing import show_episode
 from escalade.media.video import record_episode
 from escalade.perturbation import Stream
-from escalade.rollout.episodes import EpisodeJob, Episodes
-from escalade.rollout.infos import check_known
+from escalade.rollout.episodes import EpisodeJob, Episodes, check_known
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.support.exact import one_thread

@@ -70,7 +70,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     Config(env="any", **given)  # checks the values, before torch is imported
     env, checkpoint = _policy_typed(parsed, given)
     from escalade.api.evaluate import evaluate
-    from escalade.rollout.infos import mean_known
+    from escalade.rollout.episodes import mean_known
 
     center = whole("centre", parsed.centre, least=0)
     own: dict[str, Any] = {

@@ -19,7 +19,7 @@ from escalade.errors import InputError
 
 Array = NDArray[Any]
 
-_MOST_OUTPUTS = 2**20
+_MOST_BINS = 2**20
 _ABOUT = 3  # the farther bound of actions about [-1, 1] is at most this, and at least one over this
 _DISCRETE = spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
 _WHOLE = "iub"  # kinds of types that hold whole numbers alone
@@ -48,14 +48,6 @@ class ActionMap:
             self._settle()
         else:
             self._check()
-        if not 0 < self.outputs <= _MOST_OUTPUTS:
-            asks = (
-                f"asks for {self.outputs:,} outputs, and policies here give {_MOST_OUTPUTS:,} at most: wrap "
-                "the environment so that there are fewer to choose from"
-                if self.outputs
-                else "is empty: there is nothing to learn"
-            )
-            raise UnsupportedSpace(f"action space {str(self.space)[:200]} {asks}")
 
     def _check(self) -> None:
         known = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
@@ -67,10 +59,8 @@ class ActionMap:
         names = self.bounding.split(",")
         if not set(names) <= set(BOUNDINGS):
             raise InputError(f"action map {self.bounding!r} must be one of {', '.join(BOUNDINGS)}")
-        if isinstance(self.space, spaces.Box) and len(names) not in (
-            1,
-            size := int(np.prod(self.space.shape)),
-        ):
+        size = math.prod(self.space.shape or ())
+        if isinstance(self.space, spaces.Box) and len(names) not in (1, size):
             raise InputError(
                 f"`action_map` {self.bounding} names {len(names)} dimensions, and there are {size}"
             )
@@ -195,25 +185,18 @@ class ActionMap:
         exact = np.float64 if space.dtype.kind in _WHOLE else space.dtype
         low, high = (bound.reshape(-1, 1).astype(exact) for bound in (space.low, space.high))
         try:
-            if kind == "uniform":
-                count = int(rest)
-                if not 2 <= count <= _MOST_OUTPUTS:
-                    raise ValueError
-                if not (np.isfinite(low).all() and np.isfinite(high).all()):
-                    raise InputError(f"head {self.head!r} needs action bounds; use custom:VALUE,VALUE,...")
-                values = low + (high - low) * np.linspace(0, 1, count)
-                return np.asarray(np.clip(values, low, high))  # rounding may lead out of them
-            if kind == "custom":
-                values = np.array([float(value) for value in rest.split(",")])
-                if len(values) < 2 or not np.isfinite(values).all():
-                    raise ValueError
-                return np.asarray(np.clip(np.broadcast_to(values, (len(low), len(values))), low, high))
-        except InputError:
-            raise
+            numbers = [float(number) for number in rest.split(",")]
         except ValueError:
-            pass
+            numbers = []
+        if kind == "uniform" and numbers and numbers[0] in range(2, _MOST_BINS + 1):
+            if not (np.isfinite(low).all() and np.isfinite(high).all()):
+                raise InputError(f"head {self.head!r} needs action bounds; use custom:VALUE,VALUE,...")
+            values = low + (high - low) * np.linspace(0, 1, int(numbers[0]))
+            return np.asarray(np.clip(values, low, high))  # rounding may lead out of them
+        if kind == "custom" and len(numbers) >= 2 and np.isfinite(numbers).all():
+            return np.asarray(np.clip(np.broadcast_to(numbers, (len(low), len(numbers))), low, high))
         raise InputError(
-            f"head {self.head!r} must be plain, uniform:N (N from 2 to {_MOST_OUTPUTS:,}) or custom:A,B,..."
+            f"head {self.head!r} must be plain, uniform:N (N from 2 to {_MOST_BINS:,}) or custom:A,B,..."
         )
 
 

@@ -205,7 +205,6 @@ def resolve(
         info_keys=(*info_keys, *further),
         behaviour_keys=further,
     )
-    bare.frames.refuse_twice(spec, kwargs)
     bare, env = _first(bare, env_id)
     spec = bare.spec
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import gymnasium
@@ -17,10 +16,6 @@ MASK = "action_mask"
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
-
-_ILLEGAL = re.compile(
-    r"(?=.*\b(illegal|invalid|not (a )?(legal|valid))\b)(?=.*\b(action|move)s?\b)", re.I | re.S
-)
 
 
 def maskable(space: spaces.Space[Any]) -> bool:
@@ -179,10 +174,3 @@ def mask_in_info(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     space = env.observation_space
     masked = isinstance(space, spaces.Dict) and MASK in space.spaces and maskable(env.action_space)
     return MaskInInfo(env) if masked else env
-
-
-def advice(space: spaces.Space[Any], problem: BaseException) -> str:
-    """Advice on declaring illegal actions, if an environment's exception is about one; else an empty text."""
-    if not maskable(space) or not _ILLEGAL.search(str(problem)):
-        return ""
-    return f'; if actions can be illegal, return info["{MASK}"], with 0 for each illegal action'

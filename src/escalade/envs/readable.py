@@ -48,16 +48,12 @@ def check_images(space: spaces.Space[Any]) -> None:
     Raises:
         UnsupportedSpace: names the image and the wrappers that choose what a policy reads.
     """
-    parts = parts_of(space) if isinstance(space, spaces.Dict | spaces.Tuple) else []
-    for key, part in parts:
+    for key, part in parts_of(space) if isinstance(space, spaces.Dict | spaces.Tuple) else ():
         if (size := _largest_image(part)) > SMALL_IMAGE:
-            rest = [other for other, _ in parts if other != key]
-            choices = [kept for kept in ([key] if is_image(part) else [], rest) if kept]
-            texts = [f'`wrappers` "gymnasium.wrappers:FilterObservation({kept})"' for kept in choices]
             raise UnsupportedSpace(
                 f"observation space {short(space)} has an image of {size:,} numbers beside other parts, "
-                f"and at most {SMALL_IMAGE:,} are flattened: choose what the policy reads with "
-                + " or ".join(texts or ["a wrapper of your own"])
+                f"and at most {SMALL_IMAGE:,} are flattened: choose what the policy reads, as with "
+                f'`wrappers` "gymnasium.wrappers:FilterObservation({[key]})"'
             )
 
 

@@ -15,8 +15,6 @@ from escalade.errors import InputError
 
 Description = dict[str, Any]
 
-_MOST_NUMBERS = 2**24  # of an observation's vector
-
 SMALL_IMAGE = 2**12
 """The most numbers of an image that is flattened beside other parts of an observation."""
 
@@ -33,21 +31,6 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
     Raises:
         UnsupportedSpace: names the space and what to do about it.
     """
-    _check_kind(space)
-    numbers = observation_size(space)
-    if numbers == 0:
-        raise UnsupportedSpace(
-            f"observation space {short(space)} is empty: a policy needs one number at least; let the "
-            "environment return a constant"
-        )
-    if not is_image(space) and numbers > _MOST_NUMBERS:
-        raise UnsupportedSpace(
-            f"observation space {short(space)} flattens to {numbers:,} numbers, and policies here read "
-            f"{_MOST_NUMBERS:,} at most: wrap the environment so that it returns fewer"
-        )
-
-
-def _check_kind(space: spaces.Space[Any]) -> None:
     if is_image(space):
         return
     if isinstance(space, spaces.Box):
@@ -59,7 +42,7 @@ def _check_kind(space: spaces.Space[Any]) -> None:
     elif isinstance(space, spaces.Dict | spaces.Tuple):
         for _, part in parts_of(space):
             if not is_small(part):
-                _check_kind(part)
+                check_observation_space(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         raise UnsupportedSpace(
             f"observation space {short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
@@ -111,22 +94,19 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
         InputError: it is no observation of the space, nor a batch of them, or has NaN.
     """
     if isinstance(space, spaces.Dict | spaces.Tuple):
-        found = [as_batch(part, _part_of(observation, key)) for key, part in parts_of(space)]
+        found = [as_batch(part, observation[key]) for key, part in parts_of(space)]
         if len({len(array) for array, _ in found}) > 1:
             raise InputError("the parts of the observation are batches of different sizes")
         rows = np.concatenate([array.reshape(len(array), -1) for array, _ in found], axis=1)
         return rows.astype(np.float32).astype(np.float64), any(batched for _, batched in found)
     given, batched = _numbers(space, _only_image(observation) if is_image(space) else observation)
     if is_image(space):
-        return _as_kept(space, given).reshape(-1, *observation_shape(space)), batched
+        return given.astype(space.dtype).reshape(-1, *observation_shape(space)), batched
     rows = given if batched else given[None]
     if isinstance(space, spaces.Box):
         with np.errstate(over="ignore"):  # as in training, whose numbers are these
             kept = rows.reshape(len(rows), -1).astype(observation_dtype(space))
         return kept.astype(np.float64), batched
-    for row in rows:
-        if not _has(space, row):
-            raise InputError(f"the observation {row.tolist()} is none of {short(space)}")
     return np.stack([flatten(space, row) for row in rows]).astype(np.float64), batched
 
 
@@ -141,26 +121,12 @@ def _only_image(observation: Any) -> Any:
     return observation
 
 
-def _has(space: spaces.Space[Any], row: NDArray[Any]) -> bool:
-    """Tell whether whole numbers are an observation of the space, whatever their type."""
-    kept = row.astype(space.dtype)
-    return row.dtype.kind != "f" and bool((kept == row).all()) and space.contains(kept[()])
-
-
 def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:
     """An observation of one part, or a batch of them, as an array; and which of the two it is."""
-    try:
-        given = np.array(observation)
-    except ValueError:  # rows of different lengths
-        given = np.array(None)
-    shape = space.shape or ()
+    given, shape = np.array(observation), space.shape or ()
     batched = given.ndim > len(shape)
-    if given.dtype.kind not in "buif":
-        raise InputError(f"the observation is no array of numbers: the policy takes {short(space)}")
-    if given.dtype.kind == "f" and np.isnan(given).any():
-        raise InputError("the observation has NaN, of which a policy makes no action")
-    if batched and not len(given):
-        raise InputError("the batch of observations is empty")
+    if given.dtype.kind not in "buif" or (given.dtype.kind == "f" and np.isnan(given).any()):
+        raise InputError(f"the observation is no array of numbers, or has NaN: {short(space)} is wanted")
     own = given.shape[int(batched) :]
     if own == shape:
         return given, batched
@@ -169,25 +135,6 @@ def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
     raise InputError(
         f"the observation has the shape {given.shape}: the policy takes {shape}, or a batch of these"
     )
-
-
-def _as_kept(space: spaces.Space[Any], given: NDArray[Any]) -> NDArray[Any]:
-    """An image in the type of its space: only that says whether its numbers are divided by 255."""
-    assert space.dtype is not None
-    if given.dtype == space.dtype:
-        return given
-    with np.errstate(invalid="ignore", over="ignore"):
-        kept = given.astype(space.dtype)
-    if space.dtype.kind != "f" and (kept != given).any():
-        raise InputError(f"the observation has numbers that no image of {space.dtype} has")
-    return kept
-
-
-def _part_of(observation: Any, key: Any) -> Any:
-    try:
-        return observation[key]
-    except (TypeError, LookupError):
-        raise InputError(f"the observation has no part {key!r}, which the policy takes") from None
 
 
 def parts_of(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
@@ -241,7 +188,8 @@ def restore(saved: Description) -> spaces.Space[Any]:
             return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
         case "Dict":
             return spaces.Dict([(key, restore(part)) for key, part in saved["spaces"]])
-    return spaces.Tuple([restore(part) for part in saved["spaces"]])
+        case _:
+            return spaces.Tuple([restore(part) for part in saved["spaces"]])
 
 
 def plain(space: spaces.Space[Any]) -> spaces.Space[Any]:

@@ -19,12 +19,10 @@ if TYPE_CHECKING:  # the options are checked before Gymnasium is wanted
     import gymnasium
 
 FORM = "package.module:Wrapper, or package.module:Wrapper(argument=value)"
-_LONGEST = 2000
-"""Characters of one wrapper's text: Python's parser takes more memory than text."""
 
 
 @dataclass(frozen=True)
-class WrapperCall:
+class Wrapper:
     """A wrapper as it was written: a class by name, and the literal values it is called with."""
 
     text: str
@@ -32,23 +30,22 @@ class WrapperCall:
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
 
+    def factory(self) -> Callable[..., Any]:
+        """Import the class.
 
-@dataclass(frozen=True)
-class Wrapper:
-    """A wrapper that was found: what is called with an environment and the arguments."""
-
-    text: str
-    factory: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any]
+        Raises:
+            InputError: it is not there.
+        """
+        found: Callable[..., Any] = imported(self.home, f"`wrappers` {self.text}")
+        return found
 
     def __call__(self, env: gymnasium.Env[Any, Any]) -> Any:
-        """Return what the factory makes of the environment."""
+        """Return what the class makes of the environment."""
         arguments, keywords = copy.deepcopy((self.arguments, self.keywords))  # which it may keep and change
-        return self.factory(env, *arguments, **keywords)
+        return self.factory()(env, *arguments, **keywords)
 
 
-def parse(text: str) -> WrapperCall:
+def parse(text: str) -> Wrapper:
     """Read ``package.module:Wrapper(1, key="value")``; nothing is evaluated or imported.
 
     Values are Python literals: numbers, strings, True, False, None, and lists, tuples and dicts of them; or
@@ -58,12 +55,10 @@ def parse(text: str) -> WrapperCall:
         InputError: the text is not of this form, or a value is no literal.
     """
     module, _, call = text.partition(":")
-    if len(text) > _LONGEST:
-        raise InputError(f"`wrappers` {text[:60]}... must be at most {_LONGEST} characters long")
     named = all(part.isidentifier() for part in module.strip().split("."))
     try:
         tree = ast.parse(call.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError):
         tree = ast.Constant(None)
     call_of = tree.func if isinstance(tree, ast.Call) else tree
     if not named or not isinstance(call_of, ast.Name):
@@ -72,13 +67,13 @@ def parse(text: str) -> WrapperCall:
     try:
         arguments = tuple(_value(value) for value in values.args)
         keywords = {str(word.arg): _value(word.value) for word in values.keywords if word.arg}
-    except (ValueError, TypeError, RecursionError, MemoryError):
+    except (ValueError, TypeError):
         raise InputError(
             f"`wrappers` {text}: its arguments must be literal values, such as 3, 'x' or np.array([1, 2])"
         ) from None
     if len(keywords) < len(values.keywords):
         raise InputError(f"`wrappers` {text}: its arguments must be written out, without **")
-    return WrapperCall(text, f"{module.strip()}:{call_of.id}", arguments, keywords)
+    return Wrapper(text, f"{module.strip()}:{call_of.id}", arguments, keywords)
 
 
 def _value(node: ast.expr) -> Any:
@@ -93,17 +88,15 @@ def _value(node: ast.expr) -> Any:
 
 
 def find(texts: Sequence[str]) -> tuple[Wrapper, ...]:
-    """Import the wrappers that ``texts`` name, in their order: the first is nearest to the environment.
+    """Read the wrappers that ``texts`` name, in their order: the first is nearest to the environment.
 
     Raises:
         InputError: one is not written as it must be, or is not there.
     """
-    return tuple(_found(parse(text)) for text in texts)
-
-
-def _found(call: WrapperCall) -> Wrapper:
-    factory = imported(call.home, f"`wrappers` {call.text}")
-    return Wrapper(call.text, factory, call.arguments, call.keywords)
+    wrappers = tuple(map(parse, texts))
+    for wrapper in wrappers:
+        wrapper.factory()
+    return wrappers
 
 
 def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium.Env[Any, Any]:

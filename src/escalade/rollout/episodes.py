@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -10,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.engines.results import Results
+from escalade.envs.environment import Environment, first_info
+from escalade.envs.wrapping import entries
+from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, Population, Stream, seeds, shared_center
 from escalade.policies.normalizer import Normalization
 from escalade.rollout.behaviour import check_sizes
@@ -19,6 +23,23 @@ Seeds = Literal["pair", "generation", "member"]
 """The members that play the same episodes: a mirrored pair, all of a generation, or none but itself."""
 OBSERVED = 1024
 """Episodes of a generation, at most, whose observations the normaliser learns from."""
+
+
+@dataclass(frozen=True)
+class RewardTransform:
+    """From each step's reward to what a member's fitness sums: take ``shift`` off, then bound by ``floor``.
+
+    ARS (Mania et al. 2018, arXiv 1803.07055) calls the first ``shift``. Evaluations, and every reported
+    return, are of the reward itself.
+    """
+
+    shift: float = 0.0
+    floor: float | None = None
+
+    def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Transformed rewards, shape (n,), in memory of their own."""
+        changed = np.asarray(rewards, np.float64) - self.shift
+        return changed if self.floor is None else np.maximum(changed, self.floor)
 
 
 MOMENTS = "moments"
@@ -279,3 +300,30 @@ def _no_numbers(count: int, size: int) -> NDArray[np.float32]:
 def episode_steps(records: NDArray[Any]) -> int:
     """Environment steps of records that :class:`Rollouts` handed in."""
     return int(records["length"].sum())
+
+
+def mean_known(values: NDArray[np.float64]) -> float | None:
+    """The mean of the numbers among ``values``, shape (n,); None where there is none."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def check_known(
+    environment: Environment, infos: NDArray[np.float64], asked: Collection[str] | None = None
+) -> None:
+    """Refuse a key that no episode's last info had; ``infos`` has the shape (episodes, keys).
+
+    Args:
+        environment: whose ``info_keys`` they are.
+        infos: the numbers.
+        asked: the keys to check; None for all.
+
+    Raises:
+        InputError: names the key, and what an info of the environment has.
+    """
+    for key, values in zip(environment.info_keys, infos.T, strict=True):
+        if (asked is None or key in asked) and mean_known(values) is None:
+            raise InputError(
+                f"`{environment.asked_by(key)}` {key}: no episode's last info has a number of that name "
+                f"(that of a first step: {entries(first_info(environment))})"
+            )

@@ -117,8 +117,8 @@ class FunctionTraces:
         """Behaviours of episodes that ended with the last step, shape (n, size).
 
         Raises:
-            SlotError: the user's function raised.
-            InputError: it gave something else than before, or than numbers.
+            SlotError: the user's function raised, or gave something else than numbers.
+            InputError: it gave more or fewer numbers than before, or none.
         """
         found = [self._behaviour(row, slot) for row, slot in enumerate(slots.tolist())]
         return np.stack(found)
@@ -128,23 +128,16 @@ class FunctionTraces:
         observations, rewards, infos = map(np.stack, (seen, *rest))
         observations = np.concatenate([self._first.pop(slot)[None], observations])
         by_key = {key: np.array(column) for key, column in zip(self._keys, infos.T, strict=True)}
+        trajectory = Trajectory(observations, as_array(actions), rewards, by_key)
         try:
-            given = self._function(Trajectory(observations, as_array(actions), rewards, by_key))
+            with np.errstate(over="ignore"):
+                numbers = np.atleast_1d(np.asarray(self._function(trajectory), np.float32))
         except (Exception, SystemExit) as problem:
             raise SlotError(row, problem) from problem
-        return self._checked(given)
-
-    def _checked(self, given: Any) -> Behaviours:
-        """The function's numbers, shape (size,)."""
-        try:
-            found = np.atleast_1d(np.asarray(given))
-            with np.errstate(over="ignore"):
-                numbers = found.astype(np.float32) if found.dtype.kind in "biuf" else np.zeros(0, np.float32)
-        except (TypeError, ValueError, RuntimeError):
-            numbers = np.zeros(0, np.float32)
         if numbers.ndim != 1 or not len(numbers):
-            said = f"shape {numbers.shape}" if numbers.ndim > 1 else repr(given)[:60]
-            raise InputError(f"`behaviour` {self._name} gave {said}: it must give a list of numbers")
+            raise InputError(
+                f"`behaviour` {self._name} gave numbers of shape {numbers.shape}: it must give a list of them"
+            )
         self._size = self._size or len(numbers)
         check_sizes({self._size, len(numbers)})
         return numbers

@@ -26,9 +26,8 @@ from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
 from escalade.rollout import cutoff
 from escalade.rollout.behaviour import Behaviour, parse
-from escalade.rollout.episodes import episode_steps
+from escalade.rollout.episodes import RewardTransform, episode_steps
 from escalade.rollout.reference import reference_batch
-from escalade.rollout.rewards import RewardTransform
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers

@@ -21,8 +21,7 @@ from escalade.policies.population.layout import copy_module
 from escalade.policies.population.torch_network import TorchNetwork
 from escalade.recorders import DETERMINISTIC, info_columns
 from escalade.rollout import cutoff
-from escalade.rollout.episodes import EpisodeJob, Episodes
-from escalade.rollout.infos import check_known, mean_known
+from escalade.rollout.episodes import EpisodeJob, Episodes, check_known, mean_known
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy

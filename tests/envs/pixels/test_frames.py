@@ -10,7 +10,6 @@ from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 
 from escalade import InputError
-from escalade.envs import resolve
 from escalade.envs.pixels.frames import Frames
 from escalade.envs.wrappers import LifeLossEnds
 
@@ -355,9 +354,3 @@ def test_the_last_image_of_an_episode_is_pooled_with_none_of_another():
     assert last[2]  # in the third of four: 39 steps are nine times four and three
     expected = np.moveaxis(RECORDED[LENGTH - 2 : LENGTH].max(axis=0), -1, 0)
     np.testing.assert_array_equal(last[0], expected)
-
-
-def test_what_an_option_says_is_not_said_again_in_the_arguments():
-    pytest.importorskip("ale_py")
-    with pytest.raises(InputError, match="`env_kwargs` frameskip and `frame_skip` 2 say the same"):
-        resolve("ALE/Pong-v5", {"frameskip": 5}, frames=Frames(frame_skip=2))

@@ -13,7 +13,6 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from escalade.envs.envpool.drawing import check_drawing
 from escalade.envs.envpool.families import import_for
 from escalade.envs.process import quiet
 from escalade.envs.spaces import is_image
@@ -76,8 +75,6 @@ def check_asked(env_id: str, backend: str, env: Any, asked: Mapping[str, str]) -
         if key not in known:
             has = ", ".join(known) or "none"
             raise InputError(f"`{option}` {key}: EnvPool gives none in the info of {env_id}: it has {has}")
-    if env.unwrapped.settings.get("from_pixels"):  # tried here, once, and not by every object of a wave
-        check_drawing(env_id, env.unwrapped.settings)
 
 
 def _of_dm_control(name: str) -> str:

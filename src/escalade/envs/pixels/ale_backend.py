@@ -19,7 +19,6 @@ from escalade.envs.environment import Environment
 from escalade.envs.pixels.atari import NOOP, is_atari
 from escalade.envs.pixels.frames import Frames
 from escalade.envs.spaces import observation_shape
-from escalade.envs.vector import SlotError
 
 _OTHERS = ("sound_obs", "continuous")  # arguments that change what a step takes or gives
 
@@ -58,14 +57,10 @@ class AleVector:
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         observations = np.empty((len(slots), *self._shape), self._dtype)
-        row = 0
-        try:
-            for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
-                while len(self._games) <= slot:
-                    self._games.append(_Game(self._environment))
-                observations[row] = self._games[slot].reset(seed).reshape(self._shape)
-        except Exception as problem:
-            raise SlotError(row, problem) from problem
+        for row, (slot, seed) in enumerate(zip(slots.tolist(), seeds.tolist(), strict=True)):
+            while len(self._games) <= slot:
+                self._games.append(_Game(self._environment))
+            observations[row] = self._games[slot].reset(seed).reshape(self._shape)
         return observations
 
     def step(
@@ -74,14 +69,10 @@ class AleVector:
         count = len(slots)
         observations = np.empty((count, *self._shape), self._dtype)
         rewards, ended = np.empty(count), np.empty(count, np.bool_)
-        row = 0
-        try:
-            for row, (slot, action) in enumerate(zip(slots.tolist(), actions.tolist(), strict=True)):
-                game = self._games[slot]
-                rewards[row], ended[row] = game.step(action)
-                observations[row] = game.stack.reshape(self._shape)
-        except Exception as problem:
-            raise SlotError(row, problem) from problem
+        for row, (slot, action) in enumerate(zip(slots.tolist(), actions.tolist(), strict=True)):
+            game = self._games[slot]
+            rewards[row], ended[row] = game.step(action)
+            observations[row] = game.stack.reshape(self._shape)
         return observations, rewards, ended
 
     def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:

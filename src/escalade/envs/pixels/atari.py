@@ -1,11 +1,10 @@
-"""Wrappers and facts of Atari games, beside Gymnasium's preprocessing."""
+"""Facts of Atari games."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 _ENTRY_POINT = "ale_py.env:AtariEnv"
@@ -32,19 +31,3 @@ def frame_limit(spec: EnvSpec) -> int | None:
         return None
     least: int = skip if isinstance(skip, int) else min(skip)
     return math.ceil(int(frames) / least)
-
-
-class NoopStart(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Starts an episode with 1 to ``most`` no-ops, as Gymnasium's AtariPreprocessing does for images."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], most: int) -> None:
-        super().__init__(env)
-        self._most = most
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        for _ in range(int(self.env.unwrapped.np_random.integers(1, self._most + 1))):
-            observation, _, terminated, truncated, info = self.env.step(NOOP)
-            if terminated or truncated:
-                observation, info = self.env.reset(seed=seed, options=options)
-        return observation, info

@@ -9,12 +9,18 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.utils import seeding
 
-from escalade.envs.objects import Owned, SkippedRendering
-from escalade.envs.observed import one_number
-from escalade.envs.pixels.atari import STICKINESS, NoopStart, is_atari
-from escalade.envs.pixels.channels import channels_first, channels_last, moved_first
+from escalade.envs.pixels.atari import STICKINESS, is_atari
+from escalade.envs.pixels.wrappers import (
+    FrameSkip,
+    NoopStart,
+    Owned,
+    StickyAction,
+    as_image,
+    channels_first,
+    channels_last,
+    moved_first,
+)
 from escalade.envs.spaces import is_image
 from escalade.errors import InputError
 
@@ -80,19 +86,6 @@ class Frames:
         if self.sticky_actions is not None:
             given[_STICKY] = self.sticky_actions
         return given
-
-    def refuse_twice(self, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
-        """Refuse arguments of the environment that an option says, too.
-
-        Raises:
-            InputError: one is among ``kwargs``.
-        """
-        for name, option in (("frameskip", "frame_skip"), (_STICKY, "sticky_actions")):
-            if name in kwargs and name in self.kwargs(spec):
-                raise InputError(
-                    f"`env_kwargs` {name} and `{option}` {getattr(self, option)} say the same: leave one "
-                    f"of them out (`{option}=none` takes back what a preset says)"
-                )
 
     def stickiness(self, spec: EnvSpec, kwargs: dict[str, Any]) -> str:
         """The chance that the last action is repeated, for a run's header; empty where there is none.
@@ -164,7 +157,7 @@ class Frames:
         if self.sticky_actions is not None:
             env = StickyAction(env, self.sticky_actions)
         if self.frame_skip is not None and self.frame_skip > 1:
-            env = (PooledFrameSkip if self.max_pool else FrameSkip)(env, self.frame_skip)
+            env = FrameSkip(env, self.frame_skip, self.max_pool)
         if not (self.crop or self.grayscale or self.size):
             return channels_first(env)
         env = channels_last(env)
@@ -207,66 +200,6 @@ FRAMES = tuple(option.name for option in fields(Frames))
 """The names of the options."""
 
 
-class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
-
-    Observations that are left out are not drawn, where that is a matter of cost alone: see
-    :class:`SkippedRendering`.
-    """
-
-    def __init__(self, env: Env, skip: int) -> None:
-        super().__init__(env)
-        self._skip = skip
-        self._rendering = SkippedRendering(env)
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        total = 0.0
-        with self._rendering.skipped():
-            for _ in range(self._skip - 1):
-                observation, reward, terminated, truncated, info = self.env.step(action)
-                total += one_number(reward)
-                if terminated or truncated:
-                    return self._rendering.draw(observation), total, terminated, truncated, info
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, total + one_number(reward), terminated, truncated, info
-
-
-class PooledFrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """The same; gives the maximum of the last two observations (Mnih et al. 2015), or of the only one.
-
-    Gymnasium's MaxAndSkipObservation pools with an observation of an earlier step, or of an earlier episode,
-    where an episode ends before the last two.
-    """
-
-    def __init__(self, env: Env, skip: int) -> None:
-        super().__init__(env)
-        self._skip = skip
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        total, latest = 0.0, list[Any]()
-        for _ in range(self._skip):
-            observation, reward, terminated, truncated, info = self.env.step(action)
-            total += one_number(reward)
-            latest = [*latest[-1:], observation]
-            if terminated or truncated:
-                break
-        return np.max(latest, axis=0), total, terminated, truncated, info
-
-
-class StickyAction(wrappers.StickyAction[Any, Any]):
-    """Gymnasium's, whose draws follow from the episode's seed in every environment.
-
-    They come from the environment's generator, which one with a generator of its own leaves unseeded.
-    """
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        before = self.np_random
-        found = super().reset(seed=seed, options=options)
-        if seed is not None and self.np_random is before:
-            self.np_random = seeding.np_random(seed)[0]
-        return found
-
-
 _LEAST_PICTURE = 16
 """The least side of a matrix of other numbers than 0 to 255 that is taken for a picture."""
 
@@ -279,12 +212,10 @@ def _check_untouched(env: Env) -> None:
     """
     while env is not env.unwrapped:
         inner: Env = env.env  # type: ignore[attr-defined]
-        changed = env.observation_space != inner.observation_space
-        if changed or isinstance(env, gymnasium.ObservationWrapper):
+        if env.observation_space != inner.observation_space or isinstance(env, gymnasium.ObservationWrapper):
             raise InputError(
                 f"`wrappers`: {type(env).__name__} changes observations, and frames of a game are read from "
-                "the emulator, without it: leave out the options of frames, or let it crop, resize and stack "
-                "itself"
+                "the emulator, without it: leave out the options of frames, or let it do all of that itself"
             )
         env = inner
 
@@ -299,11 +230,3 @@ def _first_or_only(env: Env) -> Env:
     The channels are last. Sizes would not tell: a cropped image may be no larger than its channels.
     """
     return moved_first(env) if is_image(env.observation_space) else as_image(env)
-
-
-def as_image(env: Env) -> Env:
-    """Grey images of (H, W), which have no channel yet, as (1, H, W)."""
-    shape = env.observation_space.shape
-    if shape is None or len(shape) != 2:
-        return env
-    return wrappers.ReshapeObservation(env, (1, *shape))

@@ -1,0 +1,175 @@
+"""Wrappers of frames and actions between an environment and a policy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces, wrappers
+from gymnasium.utils import seeding
+
+from escalade.envs.observed import one_number
+from escalade.envs.pixels.atari import NOOP
+from escalade.envs.spaces import is_image
+
+Env = gymnasium.Env[Any, Any]
+
+
+class Owned(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Copies every observation and every action.
+
+    An environment may give one array again and again, and write to an action. Wrappers that stack
+    observations, or repeat an action, keep both beyond a step.
+    """
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        observation, info = self.env.reset(seed=seed, options=options)
+        return copy.deepcopy(observation), info
+
+    def step(self, action: Any) -> Any:
+        observation, *rest = self.env.step(copy.deepcopy(action))
+        return copy.deepcopy(observation), *rest
+
+
+_BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing, Owned)
+
+
+class SkippedRendering:
+    """Lets the pictures of an environment be left out where that changes nothing else, and nobody watches.
+
+    That is Gymnasium's CarRacing, whose drawing reads the world and leaves it as it is. Where another
+    wrapper stands between, which may look at the pictures, all are drawn.
+    """
+
+    def __init__(self, env: Env) -> None:
+        inner = env
+        while isinstance(inner, _BLIND):
+            inner = inner.env
+        module, name = type(inner).__module__, type(inner).__name__
+        drawn = (module, name) == ("gymnasium.envs.box2d.car_racing", "CarRacing")
+        watched = inner.render_mode == "human"  # a window shows every frame, at its own speed
+        self._env: Any = inner if drawn and not watched else None
+
+    def skipped(self) -> AbstractContextManager[None]:
+        """While it lasts, steps give the picture before them."""
+        return nullcontext() if self._env is None else self._without_drawing()
+
+    def draw(self, observation: Any) -> Any:
+        """The picture of the world as it stands, where it was left out; ``observation`` elsewhere."""
+        if self._env is None:
+            return observation
+        return type(self._env)._render(self._env, "state_pixels")
+
+    @contextmanager
+    def _without_drawing(self) -> Iterator[None]:
+        self._env._render = lambda mode: self._env.state
+        try:
+            yield
+        finally:
+            del self._env._render  # the class's own stands behind it
+
+
+class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
+
+    Observations that are left out are not drawn if that is a matter of cost alone: see
+    :class:`SkippedRendering`. With ``pool``, the observation is the maximum of the last two, or the only one
+    (Mnih et al. 2015): Gymnasium's MaxAndSkipObservation pools with one of an earlier step, or of an earlier
+    episode, if an episode ends before the last two.
+    """
+
+    def __init__(self, env: Env, skip: int, pool: bool = False) -> None:
+        super().__init__(env)
+        self._skip, self._pool = skip, pool
+        self._rendering = SkippedRendering(env)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total, latest = 0.0, list[Any]()
+        for left in reversed(range(self._skip)):
+            unseen = left > 0 and not self._pool
+            with self._rendering.skipped() if unseen else nullcontext():
+                observation, reward, terminated, truncated, info = self.env.step(action)
+            total += one_number(reward)
+            ended = terminated or truncated
+            if ended and unseen:
+                observation = self._rendering.draw(observation)
+            latest = [*latest[-1:], observation]
+            if ended:
+                break
+        return np.max(latest, axis=0) if self._pool else observation, total, terminated, truncated, info
+
+
+class StickyAction(wrappers.StickyAction[Any, Any]):
+    """Gymnasium's, whose draws follow from the episode's seed in every environment.
+
+    They come from the environment's generator, which one with a generator of its own leaves unseeded.
+    """
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        before = self.np_random
+        found = super().reset(seed=seed, options=options)
+        if seed is not None and self.np_random is before:
+            self.np_random = seeding.np_random(seed)[0]
+        return found
+
+
+class NoopStart(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Starts an episode with 1 to ``most`` no-ops, as Gymnasium's AtariPreprocessing does for images."""
+
+    def __init__(self, env: Env, most: int) -> None:
+        super().__init__(env)
+        self._most = most
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        for _ in range(int(self.env.unwrapped.np_random.integers(1, self._most + 1))):
+            observation, _, terminated, truncated, info = self.env.step(NOOP)
+            if terminated or truncated:
+                observation, info = self.env.reset(seed=seed, options=options)
+        return observation, info
+
+
+def channels_first(env: Env) -> Env:
+    """The environment with images as (C, H, W): its own, unless they have their channels last."""
+    space = env.observation_space
+    return moved_first(env) if is_image(space) and _are_last(space) else env
+
+
+def moved_first(env: Env) -> Env:
+    """The environment, whose images are (H, W, C), with images as (C, H, W)."""
+    return _moved(env, -1, 0)
+
+
+def channels_last(env: Env) -> Env:
+    """The environment with images as (H, W, C): its own, unless they have their channels first."""
+    space = env.observation_space
+    return _moved(env, 0, -1) if is_image(space) and not _are_last(space) else env
+
+
+def _are_last(space: spaces.Space[Any]) -> bool:
+    """Tell whether an image's channels are last: they are its smallest dimension, the first of equal ones."""
+    assert space.shape is not None
+    return space.shape[2] < min(space.shape[:2])
+
+
+def _moved(env: Env, source: int, target: int) -> Env:
+    """The environment with the axis ``source`` of its images at ``target``; the arrays are contiguous."""
+    space = env.observation_space
+    assert isinstance(space, spaces.Box)
+    low, high = (np.moveaxis(bound, source, target) for bound in (space.low, space.high))
+    moved = spaces.Box(low, high, dtype=space.dtype.type)
+    return wrappers.TransformObservation(
+        env, lambda image: np.ascontiguousarray(np.moveaxis(image, source, target)), moved
+    )
+
+
+def as_image(env: Env) -> Env:
+    """Grey images of (H, W), which have no channel yet, as (1, H, W)."""
+    shape = env.observation_space.shape
+    if shape is None or len(shape) != 2:
+        return env
+    return wrappers.ReshapeObservation(env, (1, *shape))
