@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from escalade.wings.many_runs.sweep import sweep as sweep
     from escalade.wings.optimize.optimize import optimize as optimize
     from escalade.wings.optimize.optimize import optimize_batch as optimize_batch
-    from escalade.wings.optimize.search import Optimum as Optimum
+    from escalade.wings.optimize.optimum import Optimum as Optimum
     from escalade.wings.optimize.space import EarlierPoints as EarlierPoints
     from escalade.wings.publish.export import export as export
 
@@ -46,7 +46,7 @@ _HOMES = {
     "EscaladeError": "escalade.errors",
     "Evolution": "escalade.training.evolution",
     "InputError": "escalade.errors",
-    "Optimum": "escalade.wings.optimize.search",
+    "Optimum": "escalade.wings.optimize.optimum",
     "Policy": "escalade.policies.policy",
     "Recorder": "escalade.recorders",
     "Row": "escalade.recorders",

@@ -27,7 +27,7 @@ def values(points, fitness):
 
 
 @pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
-@pytest.mark.parametrize("sigma", [0.7, 0.01])
+@pytest.mark.parametrize("sigma", [0.01])
 def test_the_margin_is_that_of_cmaes(monkeypatch, fitness, sigma):
     cmaes = pytest.importorskip("cmaes")
     es = searched(1.0, sigma=sigma)
@@ -92,16 +92,13 @@ def test_a_search_whose_first_members_are_one_point_finds_another():
     assert found.best.tolist() == [7, 2]
 
 
-def test_a_search_may_begin_half_way_between_the_only_two_numbers():
+def test_a_search_may_begin_half_way_between_the_only_two_numbers_and_begin_again():
     found = escalade.optimize(
-        lambda x: float((x[0] - 1) ** 2 + (x[1] - 0.3) ** 2),
-        [0.5, 0.0],
-        bounds=[(0, 1), (None, None)],
-        integers=[0],
-        target=1e-8,
-        budget=2000,
-    )
+        lambda x: float((x[0] - 1) ** 2 + abs(x[1]) + 3 * (1 - np.cos(2 * np.pi * x[1]))), [0.5, 3.0],
+        bounds=[(0, 1), (-9, 9)], integers=[0], restarts="ipop", target=1e-7, budget=20_000,
+    )  # fmt: skip
     assert found.stop_reason == "target"
+    assert found.best[0] == 1
 
 
 def test_a_state_goes_on_bit_for_bit():
@@ -126,36 +123,18 @@ def test_optimize_finds_whole_numbers_where_rounding_alone_stops_short():
 
     bounds = [(-10, 10)] * 5 + [(None, None)] * 3
     options = {"sigma": 2.0, "target": 1e-8, "budget": 20_000}
-    for seed in range(2):
+    for seed, integers in enumerate((range(5), np.arange(8) < 5)):
         found = escalade.optimize(
-            function, np.zeros(8), bounds=bounds, integers=range(5), seed=seed, **options
+            function, np.zeros(8), bounds=bounds, integers=integers, seed=seed, **options
         )
         assert found.stop_reason == "target"
         np.testing.assert_array_equal(found.best[:5], target[:5])
-    mask = np.arange(8) < 5
-    again = escalade.optimize(function, np.zeros(8), bounds=bounds, integers=mask, seed=1, **options)
-    assert again.evaluations == found.evaluations
-
-
-def test_restarts_keep_the_whole_numbers():
-    found = escalade.optimize(
-        lambda x: float(abs(x).sum() + 3 * (1 - np.cos(2 * np.pi * x[1]))),
-        np.array([4.0, 3.0]),
-        bounds=(-9, 9),
-        integers=[0],
-        restarts="ipop",
-        target=1e-7,
-        budget=20_000,
-    )
-    assert found.stop_reason == "target"
-    assert found.best[0] == 0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"integers": [5]}, "there is no parameter 5, but those from 0 to 2"),
-        ({"integers": [0.5]}, "integers"),
         ({"integers": [[0]]}, "must be numbers of parameters"),
         ({"integers": [0], "bounds": (0.2, 0.9)}, "parameter 0 leave fewer than two whole numbers"),
         ({"integers": [0], "strategy": "sep-cma-es"}, "integers is for strategy cma-es"),

@@ -50,11 +50,8 @@ def test_the_first_search_is_that_of_optimize():
     assert np.array_equal(batch[0].history, alone.history)
     assert np.array_equal(batch[0].best, alone.best)
     assert (batch[0].stop_reason, batch[0].evaluations) == (alone.stop_reason, alone.evaluations)
-
-
-def test_searches_of_the_same_function_draw_noise_of_their_own():
-    found = escalade.optimize_batch(lambda x, n: (x**2).sum(axis=1), np.ones((2, 3)), budget=50)
-    assert not np.array_equal(found[0].history, found[1].history)
+    same = escalade.optimize_batch(lambda x, n: (x**2).sum(axis=1), np.ones((2, 3)), budget=50)
+    assert not np.array_equal(same[0].history, same[1].history)  # each has noise of its own
 
 
 def test_tensors_in_are_tensors_out_and_the_functions_own():
