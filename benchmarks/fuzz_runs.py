@@ -138,14 +138,13 @@ def _novelty(chance: random.Random) -> Values:
         return {}
     return {
         "behaviour": chance.choice(("observation:0", "observation:1,0:every=7")),
-        "novelty": chance.choice(("ns:k=3", "nsr", "nsra:weight=0.5,patience=1")),
-        "centres": chance.choice((1, 3)),
+        "novelty": chance.choice(("ns:k=3", "nsr", "nsr:centres=3", "nsra:centres=3,weight=0.5,patience=1")),
     }
 
 
 def _rewards(chance: random.Random) -> Values:
     plain: Values = {}
-    bounded = {"reward_shift": 0.5, "reward_floor": -1.0}
+    bounded = {"reward": "shift=0.5,floor=-1"}
     return chance.choice((plain, plain, plain, bounded, bounded, {"early_end": 9}))
 
 

@@ -28,7 +28,7 @@ import escalade
 from escalade.recorders import read_progress
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
-from escalade.strategies.novelty import Archive, Center, Novelty, parse
+from escalade.strategies.novelty import Archive, Center, Novelty, NoveltyOptions
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 import maze
@@ -62,14 +62,21 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 
 
+def with_centres(method: str, centres: int) -> str:
+    """The option ``novelty`` for this method with so many centres."""
+    return f"{method}{',' if ':' in method else ':'}centres={centres}"
+
+
 def run(task: str, method: str, seed: int, **chosen: Any) -> dict[str, Any]:
     """One run; what is kept of it. ``chosen``: seconds, env_steps, workers, centres."""
-    chosen["centres"] = chosen["centres"] if method != "none" else 1
-    asked = {"task": task, "method": method, "seed": seed}
-    asked |= {key: chosen[key] for key in ("centres", "workers")}
+    centres = chosen.pop("centres") if method != "none" else 1
+    asked = {"task": task, "method": method, "seed": seed, "centres": centres, "workers": chosen["workers"]}
     options = dict(TASKS[task])
     with tempfile.TemporaryDirectory() as folder:
-        options |= chosen | {"novelty": None if method == "none" else method, "seed": seed}
+        options |= chosen | {
+            "novelty": None if method == "none" else with_centres(method, centres),
+            "seed": seed,
+        }
         options |= {"run_dir": f"{folder}/run", "verbose": False}
         env = options.pop("env")
         done = escalade.train(env, **options)
@@ -189,7 +196,7 @@ def draw_trap(above: Any, below: Any, found: list[dict[str, Any]]) -> None:
 def cost() -> str:
     """Time of the archive in a generation, trees that are made anew included, and of the generation."""
     drawn = np.random.default_rng(1)
-    search = Novelty(parse("nsr:k=10"))
+    search = Novelty(NoveltyOptions("nsr:k=10"))
     known = drawn.normal(size=(100_000, 2)).astype(np.float32)
     search.archive, search.origins = Archive(known), np.zeros((len(known), 2), np.int64)
     generations, began = 2048, time.perf_counter()

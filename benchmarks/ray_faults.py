@@ -58,7 +58,7 @@ class Faulty:
 
     def start_driver(self) -> None:
         what = ["resume", self.run] if (self.run / "config.toml").exists() else ["train", *OPTIONS]
-        options = ["--engine", "ray", "--address", self.cluster.address, "--generations", ENDLESS]
+        options = ["--engine", "ray", "--generations", ENDLESS]
         if what[0] == "train":
             options += ["--run-dir", self.run]
         with self.log.open("ab") as log:
@@ -68,6 +68,7 @@ class Faulty:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                env=os.environ | {"RAY_ADDRESS": self.cluster.address},
             )
 
     def workers(self) -> list[psutil.Process]:

@@ -27,7 +27,7 @@ from escalade.rollout.reference import reference_batch
 from escalade.support.exact import one_thread
 from escalade.training.parts import find_environment, make_policy
 
-PIXELS = {"grayscale": True, "resize": (84, 84), "frame_skip": 4, "max_pool": True, "frame_stack": 4}
+PIXELS = {"grayscale": True, "resize": (84, 84), "frame_skip": "4:max", "frame_stack": 4}
 FRAMES, MEMBERS, SEEDS = 64, 16, 3
 
 Array = NDArray[np.float32]

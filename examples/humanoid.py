@@ -93,8 +93,7 @@ if __name__ == "__main__":
         strategy="cma-es",
         population=64,
         sigma=0.02,
-        reward_shift=3.0,  # of the 5 a step for standing: with all of them it stays at a slow walk
-        reward_floor=None,
+        reward="shift=3",  # of the 5 a step for standing: with all of them it stays at a slow walk
         seconds=float(sys.argv[1]) if len(sys.argv) > 1 else 3600,
         seed=int(sys.argv[2]) if len(sys.argv) > 2 else 1,
     )

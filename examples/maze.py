@@ -204,21 +204,19 @@ SETTINGS: dict[str, Any] = {
 }
 """A small network; behaviours are the robots' last places."""
 
-SEARCH = {"centres": 12}
-"""Added where novelty is searched for."""
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--novelty", default="nsra:patience=5,step=0.1", help="none, ns, nsr or nsra")
+    parser.add_argument(
+        "--novelty", default="nsra:centres=12,patience=5,step=0.1", help="none, ns, nsr or nsra"
+    )
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
     novelty = None if chosen.novelty == "none" else chosen.novelty
     given = {"novelty": novelty, "seed": chosen.seed, "seconds": chosen.seconds, "workers": chosen.workers}
-    search = SEARCH if novelty else {}
-    run = escalade.train("maze:Maze-v0", **SETTINGS | search | given)
+    run = escalade.train("maze:Maze-v0", **SETTINGS | given)
     summary = run.summary
     print(f"{summary['eval_return_mean']:.0f} to the goal after {summary['generations']} generations")
 

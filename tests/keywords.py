@@ -10,6 +10,8 @@ from escalade.config.options import OPTIONS, RESUMABLE
 PLACE = Path(escalade.__file__).parent / "config" / "keywords.pyi"
 NAMED = {"engine": "EngineName", "backend": "BackendName"}  # other functions take them too
 CLASSES = {
+    **dict.fromkeys(("cutoff", "frame_skip", "population"), "int | str | None"),
+    **dict.fromkeys(("novelty", "reward"), "str | None"),
     "hidden": "int | Sequence[int] | None",
     "resize": "int | Sequence[int]",
     "behaviour": "str | Callable[[Any], Any] | None",

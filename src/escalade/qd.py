@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 _SMALLEST = 1e-11
 """Smallest value of the members' largest deviation with which a search goes on."""
-_GROUPS = ("environment", "frames", "reward of training", "policy")
+_GROUPS = ("environment", "frames", "policy")
 _FURTHER = (
     *("behaviour", "episodes_per_member", "episode_seeds"),
-    *("workers", "envs_per_worker", "engine", "address", "worker_resources", "step_timeout"),
+    *("workers", "envs_per_worker", "engine", "worker_resources", "step_timeout"),
 )
 _OTHERS_BUSINESS = ("start_from", "cutoff", "normalize_observations")  # which a run learns or moves
 _TAKEN = {

@@ -108,7 +108,7 @@ def test_the_help_of_train_is_two_screens(capsys, monkeypatch):
 def test_options_stand_in_groups():
     titles = [group.title for group in parsers()["train"]._action_groups]
     others = ["policy", "novelty", "evaluation and limits", "run"]
-    assert titles[2:] == ["environment", "reward of training", "frames", "strategy", *others]
+    assert titles[2:] == ["environment", "frames", "strategy", *others]
     assert {option.metadata["group"] for option in OPTIONS.values()} == set(titles[2:])
 
 

@@ -81,12 +81,6 @@ def test_code_that_a_checkpoint_names_is_refused_and_not_imported(
     assert not canary.exists()
 
 
-def test_a_cluster_that_a_checkpoint_names_is_not_connected_to(run, tmp_path):
-    folder = forge(run, tmp_path, engine="ray", address="192.0.2.1:6379", workers=1)
-    with pytest.raises(InputError, match=r"`address` 192.0.2.1:6379, which config.toml does not: write it"):
-        escalade.resume(folder, generations=3, verbose=False)
-
-
 @pytest.mark.parametrize("typed", [True, False])
 def test_code_that_the_command_or_config_toml_names_is_imported(typed, run, canary, tmp_path):
     folder = forge(run, tmp_path, recorder=FORGED["recorder"])

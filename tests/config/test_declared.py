@@ -15,6 +15,11 @@ TOOLS = {
 }
 
 
+def refuse_odd(holes):
+    if any(hole % 2 for hole in holes):
+        raise InputError("an odd hole")
+
+
 @dataclass
 class Work:
     tool: str = option("work", "tape", "what is used", choices=TOOLS, own="package.module:Tool")
@@ -22,8 +27,7 @@ class Work:
     speed: float | None = option("work", None, "of a drill", above=0, below=1000)
     cuts: tuple[int, ...] = option("work", (), "lengths", min=1)
     finish: str = option("work", "raw", "the surface", choices=("raw", "fine"))
-    grain: int | None = option("work", None, "of the paper", needs="sanded")
-    sanded: bool = option("work", False, "whether it is sanded")
+    holes: tuple[int, ...] = option("work", (), "places", lengths=(0, 2), check=refuse_odd)
 
     def __post_init__(self):
         check_declared({field.name: field for field in fields(self)}, vars(self))
@@ -41,7 +45,8 @@ class Work:
         ({"tool": "drill", "speed": float("inf")}, "^`speed` inf must be a finite number$"),
         ({"cuts": (4, 0)}, "^`cuts` 4,0 must be at least 1$"),
         ({"finish": "rough"}, "unknown `finish` 'rough'"),
-        ({"grain": 80}, "^`grain` does nothing without `sanded`$"),
+        ({"holes": (2, 4, 6)}, "^`holes` 2,4,6 must be 2 whole numbers$"),
+        ({"holes": (2, 5)}, "^an odd hole$"),
         (
             {"tool": "drill", "teeth": 4},
             r"^`teeth` does nothing with `tool` drill: leave it out \(for saw\)",
@@ -61,7 +66,7 @@ def test_what_is_not_as_declared_is_refused_in_one_line(values, said):
         {"tool": "saw", "teeth": 100},
         {"tool": "drill", "teeth": 8},  # its default is no wish
         {"tool": "shop.tools:Mine", "teeth": 4, "speed": 3.0},  # what it reads is seen when it is made
-        {"cuts": (1, 2), "finish": "fine", "sanded": True, "grain": 80},
+        {"cuts": (1, 2), "finish": "fine", "holes": (2, 4)},
     ],
 )
 def test_what_is_as_declared_is_taken(values):

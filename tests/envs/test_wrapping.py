@@ -200,7 +200,7 @@ def test_a_backend_without_gymnasiums_objects_is_refused(env, name, value):
 
 @pytest.mark.parametrize("key", ["nothing", "name"])
 def test_info_must_have_the_number_that_is_asked_for(key):
-    with pytest.raises(InputError, match=f"^`reward_info` {key}: a step's info "):
+    with pytest.raises(InputError, match=f"^`reward` {key}: a step's info "):
         resolve("tests.environments:Informs-v0", reward_info=key)
 
 

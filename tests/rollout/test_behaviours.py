@@ -12,7 +12,7 @@ from escalade import InputError
 from escalade.cli.main import main
 from escalade.config.options import Config
 from escalade.errors import EnvironmentFailure
-from escalade.rollout.behaviour import parse
+from escalade.rollout.behaviour import Behaviour
 
 ENV = "tests.environments:Succeeds-v0"
 HERE = "tests.rollout.test_behaviours"
@@ -103,7 +103,7 @@ def whole(tmp_path_factory):
     ],
 )
 def test_a_behaviour_is_read_from_text(text, parts):
-    found = parse(text)
+    found = Behaviour(text)
     assert (found.kind, found.keys, found.places, found.every) == parts
 
 
@@ -296,7 +296,7 @@ def test_novelty_of_behaviours_that_are_no_numbers_ends_in_one_line(tmp_path):
 def test_a_run_is_evaluated_without_the_module_of_its_behaviour(tmp_path, monkeypatch, capsys):
     (tmp_path / "gone.py").write_text("def here(trajectory):\n    return trajectory.rewards[-1:]\n")
     monkeypatch.syspath_prepend(tmp_path)
-    options = {"behaviour": "gone:here", "novelty": "ns", "strategy": "openai-es", "centres": 2}
+    options = {"behaviour": "gone:here", "novelty": "ns:centres=2", "strategy": "openai-es"}
     run = trained(tmp_path / "run", **options).folder.path
     (tmp_path / "gone.py").unlink()
     monkeypatch.delitem(sys.modules, "gone")

@@ -76,8 +76,8 @@ def test_numbers_are_those_of_the_last_step_of_each_episode(whole):
 
 
 def test_with_transformed_rewards_and_a_normaliser_nothing_is_mixed_up(tmp_path):
-    plain = trained(tmp_path / "a", reward_shift=2.0, workers=0)
-    both = trained(tmp_path / "b", reward_shift=2.0, info_keys=("where",), workers=0)
+    plain = trained(tmp_path / "a", reward="shift=2", workers=0)
+    both = trained(tmp_path / "b", reward="shift=2", info_keys=("where",), workers=0)
     assert plain.summary["params_sha256"] == both.summary["params_sha256"]
 
 

@@ -6,37 +6,39 @@ import numpy as np
 import pytest
 
 import escalade
-from escalade.config.options import Config
+from escalade import InputError
 from escalade.engines.base import InProcessEngine
 from escalade.envs import ActionMap, resolve
 from escalade.perturbation import GaussianPopulation, NoiseTable
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.recorders.progress import read_progress
-from escalade.rollout.episodes import EpisodeJob, Episodes, RewardTransform
+from escalade.rollout.episodes import EpisodeJob, Episodes
+from escalade.rollout.rewards import Reward
 from escalade.rollout.rollouts import RolloutSetup
-from escalade.training.parts import reward_transform
 
 TABLE = NoiseTable(3, 2**12)
 REWARDS = np.array([-100.0, -1.0, 0.0, 0.5, 3.0])
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("text", "expected"),
     [
-        ({"reward_shift": 1.0}, [-101, -2, -1, -0.5, 2]),
-        ({"reward_floor": -1.0}, [-1, -1, 0, 0.5, 3]),
-        ({"reward_shift": 0.5, "reward_floor": -1.0}, [-1, -1, -0.5, 0, 2.5]),
-        ({"reward_info": "speed"}, REWARDS),
+        ("shift=1", [-101, -2, -1, -0.5, 2]),
+        ("floor=-1", [-1, -1, 0, 0.5, 3]),
+        ("shift=0.5,floor=-1", [-1, -1, -0.5, 0, 2.5]),
+        ("info=speed", REWARDS),
     ],
 )
-def test_the_order_is_shift_then_floor(options, expected):
-    transform = reward_transform(Config(env="X-v0", **options))
+def test_the_order_is_shift_then_floor(text, expected):
+    transform = Reward(text)
     np.testing.assert_array_equal(transform(REWARDS), expected)
     assert transform(REWARDS) is not REWARDS
 
 
-def test_nothing_is_transformed_unless_it_is_asked_for():
-    assert reward_transform(Config(env="X-v0")) is None
+@pytest.mark.parametrize("text", ["", "5", "shift=", "shift=inf", "info=", "floor=1,top=2"])
+def test_what_is_no_transform_is_refused(text):
+    with pytest.raises(InputError, match=r"^`reward` .* must be info=NAME, shift=X, floor=X"):
+        Reward(text)
 
 
 def episodes(reward, env="tests.environments:Informs-v0", info=None):
@@ -52,7 +54,7 @@ def episodes(reward, env="tests.environments:Informs-v0", info=None):
 
 
 def test_scores_are_of_the_transformed_rewards_and_returns_of_the_true_ones():
-    plain, shifted = episodes(None), episodes(RewardTransform(shift=10.0))
+    plain, shifted = episodes(None), episodes(Reward("shift=10"))
     assert plain.returns.shape == shifted.scores.shape == (15,)
     np.testing.assert_array_equal(shifted.returns, plain.returns)
     np.testing.assert_array_equal(plain.scores, plain.returns)
@@ -61,15 +63,15 @@ def test_scores_are_of_the_transformed_rewards_and_returns_of_the_true_ones():
 
 def test_an_entry_of_info_is_summed_beside_the_reward():
     plain = episodes(None)
-    informed = episodes(RewardTransform(), info="speed")
-    from_array = episodes(RewardTransform(), info="array")
+    informed = episodes(Reward("shift=0"), info="speed")
+    from_array = episodes(Reward("shift=0"), info="array")
     np.testing.assert_array_equal(informed.returns, plain.returns)
     assert np.abs(informed.scores - plain.returns).min() > 1
     np.testing.assert_allclose(from_array.scores, plain.returns - 10.0 * plain.lengths)  # its reward is that
 
 
 def test_an_episode_without_a_usable_return_has_no_score_either():
-    found = episodes(RewardTransform(shift=1.0), "tests.environments:Diverges-v0")
+    found = episodes(Reward("shift=1"), "tests.environments:Diverges-v0")
     bad = ~np.isfinite(found.returns)
     assert bad.any()
     np.testing.assert_array_equal(~np.isfinite(found.scores), bad)
@@ -95,13 +97,13 @@ def test_a_run_trains_on_the_one_and_reports_the_other(tmp_path):
         return trained, read_progress(trained.folder.progress)
 
     plain, columns = run("plain")
-    bounded, bounded_columns = run("bounded", reward_shift=10.0, reward_floor=0.0)
+    bounded, bounded_columns = run("bounded", reward="shift=10,floor=0")
     assert bounded.summary["params_sha256"] != plain.summary["params_sha256"]
     for name in ("return_mean", "return_max", "eval_return_mean"):  # before the first update
         assert bounded_columns[name][0] == columns[name][0]
-    low, _ = run("low", reward_floor=-1e9)  # which no reward meets: ranks are the same
+    low, _ = run("low", reward="floor=-1e9")  # which no reward meets: ranks are the same
     assert low.summary["params_sha256"] == plain.summary["params_sha256"]
-    informed, _ = run("informed", reward_info="speed")
+    informed, _ = run("informed", reward="info=speed")
     assert escalade.evaluate(informed, episodes=4).mean > 8  # with the bonus, which the speed has not
     for other, notes in ((informed, 1), (bounded, 0)):
         said = other.folder.notes.read_text() if other.folder.notes.exists() else ""
@@ -109,7 +111,7 @@ def test_a_run_trains_on_the_one_and_reports_the_other(tmp_path):
 
 
 def test_an_evaluation_needs_no_info(tmp_path):
-    options = OPTIONS | {"reward_info": "reward_forward", "max_episode_steps": 5, "policy": "linear"}
+    options = OPTIONS | {"reward": "info=reward_forward", "max_episode_steps": 5, "policy": "linear"}
     run = escalade.train("Hopper-v5", generations=1, run_dir=tmp_path / "run", **options)
     assert run.summary["backend"] == "gymnasium"
     assert np.isfinite(escalade.evaluate(run, episodes=2, backend="envpool").mean)
@@ -118,7 +120,7 @@ def test_an_evaluation_needs_no_info(tmp_path):
 def test_an_evaluation_ends_episodes_early_by_the_number_that_training_does(tmp_path):
     lengths = []
     for info in (None, "speed"):  # the reward itself, with its bonus, is never negative
-        options = OPTIONS | {"reward_info": info, "early_end": (1,), "generations": 1}
+        options = OPTIONS | {"reward": info and f"info={info}", "early_end": (1,), "generations": 1}
         run = escalade.train("tests.environments:Informs-v0", run_dir=tmp_path / f"{info}", **options)
         lengths.append(escalade.evaluate(run, episodes=20).lengths.sum())
     assert lengths[1] < lengths[0] / 2
@@ -127,8 +129,7 @@ def test_an_evaluation_ends_episodes_early_by_the_number_that_training_does(tmp_
 def test_a_resumed_run_keeps_wrappers_and_transforms(tmp_path):
     options = OPTIONS | {
         "wrappers": ["tests.environments:Offset(by=2)"],
-        "reward_info": "speed",
-        "reward_floor": -0.5,
+        "reward": "info=speed,floor=-0.5",
         "observation_clip": None,
         "episode_seeds": "generation",
     }

@@ -8,7 +8,7 @@ import torch
 
 from escalade import EnvironmentFailure, InputError
 from escalade.strategies import OpenAIES, novelty
-from escalade.strategies.novelty import Archive, Center, Novelty, parse
+from escalade.strategies.novelty import Archive, Center, Novelty, NoveltyOptions
 
 DRAWN = np.random.default_rng(3)
 
@@ -77,7 +77,7 @@ def test_pyribs_finds_the_same_novelty():
 
 @pytest.mark.parametrize("method", ["ns", "nsr", "nsra:weight=0.3"])
 def test_a_strategy_is_told_ranks_as_the_paper_weighs_them(method):
-    search = Novelty(parse(method))
+    search = Novelty(NoveltyOptions(method))
     known = DRAWN.normal(size=(30, 2)).astype(np.float32)
     for behaviour in known[:-1]:
         search.learn(Center(-math.inf, behaviour))
@@ -90,7 +90,7 @@ def test_a_strategy_is_told_ranks_as_the_paper_weighs_them(method):
     (own,) = mean_of_nearest(known[-1:].tolist(), known[:-1].tolist(), 10)
     assert columns["novelty_mean"] == pytest.approx(novel.mean())
     assert columns["center_novelty"] == pytest.approx(own)
-    assert tuple(columns) == novelty.columns(method)
+    assert tuple(columns) == NoveltyOptions(method).columns
     assert columns.get("fitness_weight") == (0.3 if weight == 0.3 else None)
 
 
@@ -106,7 +106,7 @@ def test_openai_es_follows_the_mean_of_ranks_itself():
 
 
 def test_the_weight_of_fitness_falls_with_patience_and_grows_with_a_better_centre():
-    search = Novelty(parse("nsra:weight=0.5,step=0.2,patience=2"))
+    search = Novelty(NoveltyOptions("nsra:weight=0.5,step=0.2,patience=2"))
     behaviours, seen = np.eye(3, 2, dtype=np.float32), []
     for generation, fitness in enumerate([1.0, 0.5, 1.0, 0.9, 0.8, 2.0, 3.0, math.nan, 4.0, math.inf, 0.0]):
         here = center(fitness, generation, 0.0)
@@ -123,7 +123,7 @@ def test_the_weight_of_fitness_falls_with_patience_and_grows_with_a_better_centr
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e35, -1e35])
 def test_a_centre_without_a_usable_fitness_is_not_better_than_ever(value):
-    search = Novelty(parse("nsra:weight=0.5,step=0.2,patience=9"))
+    search = Novelty(NoveltyOptions("nsra:weight=0.5,step=0.2,patience=9"))
     for fitness in (value, 1.0, value, 2.0):
         search.learn(center(fitness, 0.0, 0.0))
     weight, best, waited = search.tensors()["novelty.course"].tolist()
@@ -133,7 +133,7 @@ def test_a_centre_without_a_usable_fitness_is_not_better_than_ever(value):
 
 
 def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
-    search = Novelty(parse("ns:k=3"))
+    search = Novelty(NoveltyOptions("ns:k=3"))
     behaviours = np.array([[0, 1], [np.nan, 0], [5, 5], [1, 1]], np.float32)
     told, _ = search.told(np.array([1.0, 2.0, np.nan, 3.0]), behaviours, center(1.0, 0.0, 0.0))
     assert np.isnan(told).tolist() == [False, True, True, False]
@@ -162,7 +162,7 @@ def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
 )
 def test_what_is_no_search_is_refused(text, message):
     with pytest.raises(InputError, match=rf"^`novelty` {text}:? {message}"):
-        parse(text)
+        NoveltyOptions(text)
 
 
 def test_an_archive_refuses_behaviours_of_another_size_whatever_they_hold():
@@ -184,7 +184,6 @@ def test_archives_that_part_at_a_whole_tree_keep_their_own():
 
 def test_a_search_without_scipy_is_refused_before_it_begins_and_read_all_the_same(monkeypatch):
     monkeypatch.setattr("escalade.support.imports.missing", lambda *packages: [*packages])
-    assert parse("nsr:k=3").k == 3
-    novelty.check_searchable(None)
+    assert NoveltyOptions("nsr:k=3").k == 3
     with pytest.raises(InputError, match=r"`novelty` ns needs scipy"):
-        novelty.check_searchable("ns")
+        NoveltyOptions("ns").check_installed()

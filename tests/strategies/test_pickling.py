@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.schedules import parse_population, parse_share
+from escalade.strategies.schedules import PopulationSchedule, parse_share
 
 
 def saved(thing):
@@ -51,7 +51,7 @@ def test_a_copy_goes_on_like_the_strategy(name, way):
         {"sigma": "exponential:0.1:0.9:0.01", "lr": "cosine:0.1:0.01:9"},
         {"sigma": own_sigma, "lr": "step:0.1:0.5:2"},
         {"lr": "linear:0.1:0.01:9", "optimizer": "sgd"},
-        {"population": parse_population("linear:8:16:8")(0)},
+        {"population": PopulationSchedule("linear:8:16:8").members(0)},
     ],
 )
 def test_so_do_schedules(options, way):
@@ -62,6 +62,9 @@ def test_so_do_schedules(options, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_schedules_of_members_and_shares_come_back(way):
-    population, share = way(parse_population("linear:16:64:48")), way(parse_share("linear:1:0:10", "weight"))
-    assert [population(generation) for generation in (0, 2, 99)] == [16, 18, 64]
+    population, share = (
+        way(PopulationSchedule("linear:16:64:48")),
+        way(parse_share("linear:1:0:10", "weight")),
+    )
+    assert [population.members(generation) for generation in (0, 2, 99)] == [16, 18, 64]
     assert [share(generation) for generation in (0, 5)] == [1.0, 0.5]

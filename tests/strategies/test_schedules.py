@@ -89,13 +89,27 @@ def test_impossible_text_is_refused_by_name(text):
 
 
 def test_populations():
-    assert schedules.parse_population(7)(99) == 7
-    growing = schedules.parse_population("linear:16:64:48")
-    assert [growing(generation) for generation in (0, 1, 2, 3, 46, 48, 1000)] == [16, 16, 18, 20, 62, 64, 64]
-    assert [schedules.parse_population("step:9:0.1:5")(generation) for generation in (0, 5, 500)] == [8, 2, 2]
-    assert schedules.parse_population("exponential:1e6:10")(30) == 10**7
-    assert schedules.parse_population("exponential:16:2")(10_000) == 10**7
-    assert schedules.parse_population("step:16:2:5")(100_000) == 10**7
+    assert schedules.members(7, 99) == 7
+    growing = schedules.PopulationSchedule("linear:16:64:48")
+    assert [growing.members(generation) for generation in (0, 1, 2, 3, 46, 48, 1000)] == [
+        16,
+        16,
+        18,
+        20,
+        62,
+        64,
+        64,
+    ]
+    assert [
+        schedules.PopulationSchedule("step:9:0.1:5").members(generation) for generation in (0, 5, 500)
+    ] == [
+        8,
+        2,
+        2,
+    ]
+    assert schedules.PopulationSchedule("exponential:1e6:10").members(30) == 10**7
+    assert schedules.PopulationSchedule("exponential:16:2").members(10_000) == 10**7
+    assert schedules.PopulationSchedule("step:16:2:5").members(100_000) == 10**7
 
 
 @pytest.mark.parametrize(
@@ -112,7 +126,7 @@ def test_populations():
 )
 def test_populations_that_cannot_be(text, said):
     with pytest.raises(InputError, match=f"^`population` '{text}'.* {said}"):
-        schedules.parse_population(text)
+        schedules.PopulationSchedule(text)
 
 
 def test_a_schedule_that_is_a_function_gives_no_more_than_float32_holds():

@@ -13,7 +13,7 @@ from escalade.cli.main import main
 from escalade.recorders import read_progress
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
-from escalade.strategies.novelty import Center, Novelty, parse
+from escalade.strategies.novelty import Center, Novelty, NoveltyOptions
 from escalade.training.policy_objective import PolicyObjective
 
 ENV = "tests.environments:Succeeds-v0"
@@ -39,7 +39,7 @@ def whole(tmp_path_factory):
 
 
 def searched(places, numbers):
-    search = Novelty(parse("ns:k=2"))
+    search = Novelty(NoveltyOptions("ns:k=2"))
     for generation, (place, number) in enumerate(zip(places, numbers, strict=True)):
         search.learn(Center(0.0, np.array(place, np.float32), generation + 1, number))
     return search
@@ -118,7 +118,7 @@ def test_the_best_centre_is_the_runs_and_each_has_a_file(whole):
 def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = "--preset none --population 4 --hidden 4 --generations 3 --workers 0 --run-dir run --eval-every 1"
-    search = "--behaviour info:where --novelty ns --centres 2"
+    search = "--behaviour info:where --novelty ns:centres=2"
     assert main(["train", ENV, *flags.split(), *search.split()]) == 0
     said = capsys.readouterr().out
     assert " of centre 1 " in said
@@ -136,8 +136,10 @@ def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
         ("eval run --centre x", "--centre 'x' must be a whole number of at least 0"),
         ("eval run --centre 0 --checkpoint best", "--centre 0 does nothing with --checkpoint best"),
         ("eval run/policy.safetensors --centre 0", "--centre 0: a policy's file holds one"),
-        (f"train {ENV} --centres 2", "--centres does nothing without --novelty"),
-        (f"train {ENV} {search} --centres 0", "--centres 0 must be at least 1"),
+        (
+            f"train {ENV} --behaviour info:where --novelty ns:centres=0",
+            "centres must be a whole number from 1",
+        ),
     ):
         assert main(typed.split()) == 2
         said = capsys.readouterr().err
@@ -165,7 +167,7 @@ def test_a_centre_whose_last_evaluation_diverged_is_not_the_runs(value, tmp_path
 
 def test_one_neighbour_is_another_behaviour_than_its_own_and_who_shows_none_has_the_mean():
     search = searched([(0, 0), (1, 0), (4, 0)], [0, 1, 2])
-    search.options = parse("ns:k=1")
+    search.options = NoveltyOptions("ns:k=1")
     drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
     np.testing.assert_allclose(np.bincount(drawn) / 3000, np.array([1, 1, 3]) / 5, atol=0.03)
     drawn = [search.draw(4, generation, 7) for generation in range(4, 3004)]

@@ -20,7 +20,7 @@ def looks(returns, lengths=LENGTHS, evaluations=None, lasts=100, limit=100):
 def test_returns_that_follow_lengths_are_noticed_after_a_while():
     said = looks(1.07 * LENGTHS + OTHER)
     assert said[:19] == [None] * 19
-    assert "`reward_shift=1.1`" in said[19]
+    assert "`reward=shift=1.1`" in said[19]
 
 
 def test_nothing_is_said_where_to_survive_is_the_task():

@@ -18,7 +18,6 @@ from escalade.envs import Environment, settle_backend
 from escalade.envs.random_play import RandomSlots
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
-from escalade.strategies.novelty import check_searchable
 from escalade.support.interrupts import Interrupts
 from escalade.training.environments import limited
 from escalade.training.limits import Limits
@@ -90,8 +89,9 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
     for name in NOT_MEASURED:
         if getattr(config, name) is not None:
             raise InputError(f"`{name}` is not measured by bench: leave it out")
-    check_searchable(config.novelty)
-    if "address" in ENGINES[config.engine].options:
+    if config.novelty is not None:
+        config.novelty.check_installed()
+    if "worker_resources" in ENGINES[config.engine].options:
         raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
     workers = config.worker_count
     if workers == 0:

@@ -122,9 +122,9 @@ def evaluate(
     if workers == 0:
         changes["step_timeout"] = None
     if saved.config.early_end is None:  # which judges that number here too; else only training reads it
-        changes["reward_info"] = None
+        changes["reward"] = None
     if behaviour == "none":
-        changes |= {"behaviour": None, "novelty": None, "centres": 1}
+        changes |= {"behaviour": None, "novelty": None}
     config = saved.config.here().replace(**changes)
     warm_up_for(config, network)
     parts = make_parts(config, network)

@@ -26,7 +26,7 @@ from escalade.recorders import Recorder
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.strategies.base import Direction, StrategyFactory
-from escalade.strategies.novelty import check_searchable
+from escalade.strategies.novelty import NoveltyOptions
 from escalade.strategies.optimizers import OptimizerFactory
 from escalade.strategies.schedules import Schedule
 from escalade.support.exact import one_thread
@@ -175,9 +175,13 @@ def evolve(
     }
     asked |= _further(strategy_options or {}, asked)
     check_fixed(strategy, asked)
-    check_searchable(novelty)
-    if novelty is not None and shaping is None:
-        asked |= kept_ranks(strategy)
+    search = None if novelty is None else NoveltyOptions(novelty)
+    if search is not None:
+        search.check_installed()
+        if search.centres > 1:
+            raise InputError(f"novelty {search}: evolve has one centre")
+        if shaping is None:
+            asked |= kept_ranks(strategy)
     source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one
     noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:
@@ -194,7 +198,7 @@ def evolve(
     batch = (batch_size or made.population_size) if batched else 1
     reseed = engine != "threads" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
-    more = {"population": made.population_size, "batch": batch if batched else None, "novelty": novelty}
+    more = {"population": made.population_size, "batch": batch if batched else None, "novelty": search}
     facts = facts_of(module, fitness, layout, strategy, asked | noise | more)
     workplace = {"engine": engine, "workers": workers}
     spec = module_spec(

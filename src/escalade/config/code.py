@@ -7,7 +7,7 @@ from typing import Any
 
 from escalade.config.files import read_config
 from escalade.errors import InputError
-from escalade.rollout import behaviour
+from escalade.rollout.behaviour import Behaviour
 from escalade.storage.run_folder import RunFolder
 
 _PLAYED = ("env", "strategy", "policy", "wrappers")
@@ -29,14 +29,11 @@ def of_a_script(values: Mapping[str, Any]) -> list[str]:
 
 
 def known_to(folder: RunFolder, changes: Mapping[str, Any] | None = None) -> Guard:
-    """A guard for checkpoints of a run: they name the code that its config.toml names, or ``changes``.
-
-    The cluster that a resumed run connects to counts as code: its answers are unpickled.
-    """
+    """A guard for checkpoints of a run: they name the code that its config.toml names, or ``changes``."""
 
     def check(values: Mapping[str, Any]) -> None:
-        if named := _code(values, reached=True):
-            known = _code(vars(read_config(folder)) | dict(changes or {}), reached=True)
+        if named := _code(values):
+            known = _code(vars(read_config(folder)) | dict(changes or {}))
             if unknown := _unknown(named, known):
                 mend = f"write it into {folder.config} if you know it"
                 raise InputError(f"a checkpoint names {unknown}, which config.toml does not: {mend}")
@@ -59,13 +56,12 @@ def _unknown(named: list[tuple[str, str]], known: list[tuple[str, str]]) -> str:
     return next((f"`{name}` {text}" for name, text in named if (name, text) not in known), "")
 
 
-def _code(values: Mapping[str, Any], *, reached: bool = False) -> list[tuple[str, str]]:
-    """Options and the code in them, ``package.module:Name``; with the cluster that is ``reached``."""
+def _code(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Options and the code in them, ``package.module:Name``."""
     named = ((name, values.get(name) or ()) for name in _NAMING)
     each = ((name, text) for name, value in named for text in ((value,) if isinstance(value, str) else value))
-    found = [
+    return [
         (name, text)
         for name, text in each
-        if ":" in text and (name != "behaviour" or behaviour.parse(text).kind == "function")
+        if ":" in text and (name != "behaviour" or Behaviour(text).kind == "function")
     ]
-    return found + ([("address", values["address"])] if reached and values.get("address") else [])

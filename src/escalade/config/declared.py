@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, field
 from operator import ge, gt, le, lt
 from typing import Any
@@ -26,9 +26,12 @@ def option(
     above: float | None = None,
     below: float | None = None,
     max: float | None = None,
-    needs: str | None = None,
+    lengths: Collection[int] = (),
+    check: Callable[[Any], object] | None = None,
     unset: str = "none",
     resumable: bool = False,
+    free: bool = False,
+    settled: bool = False,
     flag: str | None = None,
     repeats: bool = False,
     rare: bool = False,
@@ -47,9 +50,12 @@ def option(
         above: likewise, above this.
         below: likewise, below this.
         max: likewise, at most this.
-        needs: the option without which it does nothing.
+        lengths: how many numbers it may hold.
+        check: refuses values that are otherwise right, with an :class:`InputError`.
         unset: what None stands for.
         resumable: whether it may change when a run is resumed.
+        free: whether no result of a run depends on it.
+        settled: whether a run settles it by its environment if it is not given.
         flag: its flag, where that is not its name.
         repeats: whether its flag may be given several times.
         rare: whether only ``--help-all`` lists it.
@@ -62,9 +68,12 @@ def option(
         "choices": choices,
         "own": own,
         "bounds": {words: bound for words, bound in bounds.items() if bound is not None},
-        "needs": needs,
+        "lengths": lengths,
+        "check": check,
         "unset": unset,
         "resumable": resumable,
+        "free": free,
+        "settled": settled,
         "flag": flag,
         "repeats": repeats,
         "rare": rare,
@@ -83,9 +92,6 @@ def check_declared(options: Mapping[str, Field[Any]], values: Mapping[str, Any])
     given = [name for name, value in values.items() if value not in (options[name].default, {}, ())]
     for name in given:
         _check_value(name, values[name], options[name].metadata)
-        needed = options[name].metadata["needs"]
-        if needed is not None and not values[needed]:
-            raise InputError(f"`{name}` does nothing without `{needed}`")
     for chooser, option in options.items():
         chosen, readers = values[chooser], readers_of(option)
         for name, able in readers.items():
@@ -107,6 +113,11 @@ def _check_value(name: str, value: Any, declared: Mapping[str, Any]) -> None:
             for words, bound in declared["bounds"].items():
                 if not _HOLDS[words](number, bound):
                     raise InputError(f"{shown} must be {words} {bound}")
+    if isinstance(value, tuple) and declared["lengths"] and len(value) not in declared["lengths"]:
+        allowed = " or ".join(str(length) for length in declared["lengths"] if length)
+        raise InputError(f"`{name}` {','.join(map(str, value))} must be {allowed} whole numbers")
+    if declared["check"] is not None:
+        declared["check"](value)
 
 
 def readers_of(chooser: Field[Any]) -> dict[str, list[str]]:

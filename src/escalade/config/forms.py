@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import types
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
-from escalade.config.options import OPTIONS, Config
+from escalade.config.options import HINTS, OPTIONS
+from escalade.config.types import alternatives
 
 
 def choices(name: str) -> tuple[str, ...]:
     """The names that the option takes; empty where it takes anything else."""
     if listed := OPTIONS[name].metadata["choices"]:
         return tuple(listed)
-    literals = [part for part in _alternatives(HINTS[name]) if get_origin(part) is Literal]
+    literals = [part for part in alternatives(HINTS[name]) if get_origin(part) is Literal]
     return tuple(choice for part in literals for choice in get_args(part))
 
 
@@ -22,7 +21,7 @@ def form(name: str) -> str:
     given: str | None = OPTIONS[name].metadata["form"]
     if given or choices(name):
         return given or "{" + ",".join(choices(name)) + "}"
-    kinds = [part for part in _alternatives(HINTS[name]) if part is not type(None)]
+    kinds = [part for part in alternatives(HINTS[name]) if part is not type(None)]
     return _FORMS[get_origin(kinds[0]) or kinds[0]]
 
 
@@ -38,31 +37,4 @@ def default(name: str) -> str:
     return str(option.default) if isinstance(option.default, str | int | float) else "{}"
 
 
-def describe(annotation: Any) -> str:
-    """Describe the values of this type, for someone who gave another."""
-    if get_origin(annotation) is Literal:
-        return "one of " + ", ".join(get_args(annotation))
-    parts = _alternatives(annotation)
-    if len(parts) > 1:
-        return " or ".join(describe(part) for part in parts if part not in (type(None), os.PathLike[str]))
-    return _WORDS[annotation if annotation in _WORDS else get_origin(annotation)]
-
-
-def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
-
-
-HINTS: dict[str, Any] = get_type_hints(Config)
-"""The options' types."""
-
 _FORMS: dict[Any, str] = {int: "N", float: "X", str: "NAME", tuple: "N,N,...", dict: "JSON", bool: ""}
-
-_WORDS: dict[Any, str] = {
-    tuple[str, ...]: "a list of text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    tuple: "whole numbers with commas between, such as 64,64",
-    dict: 'a JSON object, such as {"gravity": -5.0}',
-}

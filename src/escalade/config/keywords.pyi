@@ -23,7 +23,6 @@ class ResumeOptions(TypedDict, total=False):
     workers: int | None
     envs_per_worker: int | None
     engine: EngineName
-    address: str | None
     worker_resources: dict[str, Any]
     step_timeout: float | None
     on_error: Literal["stop", "worst"]
@@ -41,18 +40,14 @@ class TrainOptions(ResumeOptions, total=False):
     early_end: int | Sequence[int] | None
     wrappers: Sequence[str | Callable[..., Any]]
     seed: int
-    reward_info: str | None
-    reward_shift: float
-    reward_floor: float | None
+    reward: str | None
     grayscale: bool
     crop: Sequence[int]
     resize: int | Sequence[int]
-    frame_skip: int | None
-    max_pool: bool
+    frame_skip: int | str | None
     frame_stack: int
     noop_max: int
     sticky_actions: float | None
-    scale_pixels: bool
     strategy: str | Callable[..., Any]
     perturbation: str
     strategy_options: dict[str, Any]
@@ -74,7 +69,6 @@ class TrainOptions(ResumeOptions, total=False):
     observation_clip: float | Literal["none"]
     behaviour: str | Callable[[Any], Any] | None
     novelty: str | None
-    centres: int
     start_from: str | os.PathLike[str] | None
     episodes_per_member: int
     episode_seeds: Literal["pair", "generation", "member"]

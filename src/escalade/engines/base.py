@@ -123,8 +123,6 @@ class EngineOptions:
     """Seconds without a sign of life after which a worker that has items is replaced; None: never."""
     elastic: bool = False
     """True where an engine on a cluster uses all the room there is, instead of ``workers``."""
-    address: str | None = None
-    """Address of a cluster: ``auto``, ``HOST:PORT``, or None for this machine."""
     worker_resources: Mapping[str, float] = field(default_factory=dict)
     """Resources a worker of a cluster takes of its node, such as ``{"CPU": 2}``; one CPU when not given."""
     steps: Callable[[Any], int] | None = None

@@ -19,7 +19,7 @@ ENGINES: Final[dict[str, Entry]] = {
     "ray": Entry(
         "a cluster",
         "escalade.wings.cluster.ray.engine:start",
-        options=frozenset({"address", "worker_resources"}),
+        options=frozenset({"worker_resources"}),
     ),
 }
 

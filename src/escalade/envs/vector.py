@@ -119,7 +119,7 @@ def _special(environment: Environment) -> str:
     """Name what may be too much for a backend: the options that are set, or arguments and spaces."""
     special = {
         "wrappers": environment.wrappers,
-        "reward_info": environment.reward_info is not None,
+        "reward": environment.reward_info is not None,
         "early_end": environment.early_end is not None,
         **{environment.asked_by(key): True for key in environment.info_keys},
     }

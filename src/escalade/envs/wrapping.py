@@ -124,7 +124,7 @@ def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium
     return env
 
 
-def info_number(info: dict[str, Any], key: str, option: str = "reward_info") -> float:
+def info_number(info: dict[str, Any], key: str, option: str = "reward") -> float:
     """The number called ``key`` in a step's info; ``option`` is who asked for it.
 
     Raises:

@@ -7,7 +7,6 @@ population's only: evaluations run to the environment's own end.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from escalade.errors import InputError
 
@@ -23,73 +22,58 @@ _BOUNDS = (
 )
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """Always ``start`` steps, or none."""
+class Cutoff(str):
+    """The text of a cut-off, and the rule that it names: ``200``, ``mean:2`` or ``adaptive:100,0.5,1.5``.
 
-    start: int | None
-
-    def after(self, cap: int | None, lengths: list[int]) -> int | None:
-        return cap
-
-
-@dataclass(frozen=True)
-class TimesMean:
-    """``factor`` times the mean length of the last generation's episodes.
-
-    pytorch-es calls twice the mean ``variable-ep-len``. The first generation has no cap.
-    """
-
-    factor: float
-    start: int | None = None
-
-    def after(self, cap: int | None, lengths: list[int]) -> int | None:
-        return max(1, math.ceil(self.factor * sum(lengths) / len(lengths)))
-
-
-@dataclass(frozen=True)
-class Adaptive:
-    """Starts at ``start`` steps; when ``share`` of the episodes hit the cap, multiplies it by ``ratio``.
-
-    The ``adaptive:START,THRESHOLD,RATIO`` of Salimans et al. 2017's code.
-    """
-
-    start: int
-    share: float
-    ratio: float
-
-    def after(self, cap: int | None, lengths: list[int]) -> int | None:
-        limit = self.start if cap is None else cap
-        hit = sum(length >= limit for length in lengths)
-        return math.ceil(limit * self.ratio) if hit >= self.share * len(lengths) else limit
-
-
-Cutoff = Fixed | TimesMean | Adaptive
-"""The rule that moves the cap: ``start`` is the first generation's, and ``after`` gives the next one's from a
-generation's own and the lengths of its episodes in steps."""
-
-
-def parse(text: str | int | None) -> Cutoff:
-    """Read a cut-off: a number of steps, ``mean:2``, ``adaptive:100,0.5,1.5``, or None for none.
+    A number of steps stays as it is. ``mean:FACTOR`` is that many times the mean length of the last
+    generation's episodes; pytorch-es calls twice the mean ``variable-ep-len``. Salimans et al. 2017's
+    ``adaptive:START,SHARE,RATIO`` multiplies the cap by RATIO when SHARE of the episodes hit it.
 
     Raises:
         InputError: it is none of these, or holds an impossible number.
     """
-    if text is None:
-        return Fixed(None)
-    kind, _, rest = str(text).partition(":")
-    try:
-        numbers = [float(number) for number in rest.split(",")] if rest else []
-        if not all(abs(number) <= _LARGEST for number in numbers):
+
+    start: int | None
+    """The first generation's cap; None if that has none."""
+
+    def __new__(cls, text: str | int) -> Cutoff:
+        made = super().__new__(cls, text)
+        try:
+            made._read()
+        except ValueError:
+            raise InputError(f"`cutoff` {text!r} must be {FORMS}: {_BOUNDS}") from None
+        return made
+
+    def _read(self) -> None:
+        self._kind, colon, rest = self.partition(":") if ":" in self else ("", "", str(self))
+        self._numbers = [float(number) for number in rest.split(",")]
+        start, *further = self._numbers
+        if not all(abs(number) <= _LARGEST for number in self._numbers):
             raise ValueError
-        if kind == "mean" and len(numbers) == 1 and numbers[0] > 1:
-            return TimesMean(numbers[0])
-        if kind == "adaptive" and len(numbers) == 3:
-            start, share, ratio = numbers
-            if start >= 1 and start == int(start) and 0 < share <= 1 and ratio > 1:
-                return Adaptive(int(start), share, ratio)
-        if not rest and 1 <= int(kind) <= _LARGEST:
-            return Fixed(int(kind))
-    except ValueError:
-        pass
-    raise InputError(f"`cutoff` {text!r} must be {FORMS}: {_BOUNDS}")
+        self.start = None if self._kind == "mean" else int(start)
+        if self._kind == "mean":
+            right = start > 1 and not further
+        elif self._kind == "adaptive":
+            share, ratio = further
+            right = 0 < share <= 1 and ratio > 1
+        else:
+            right = not colon and not further
+        if not right or (self.start is not None and not (start == self.start >= 1)):
+            raise ValueError
+
+    @property
+    def moves(self) -> bool:
+        """Whether generations may have different caps."""
+        return self._kind != ""
+
+    def after(self, cap: int | None, lengths: list[int]) -> int | None:
+        """The next generation's cap, of a generation's own and the lengths of its episodes in steps."""
+        if self._kind == "mean":
+            return max(1, math.ceil(self._numbers[0] * sum(lengths) / len(lengths)))
+        if self._kind == "adaptive":
+            _, share, ratio = self._numbers
+            limit = self.start if cap is None else cap
+            assert limit is not None
+            hit = sum(length >= limit for length in lengths)
+            return math.ceil(limit * ratio) if hit >= share * len(lengths) else limit
+        return cap

@@ -25,23 +25,6 @@ OBSERVED = 1024
 """Episodes of a generation, at most, whose observations the normaliser learns from."""
 
 
-@dataclass(frozen=True)
-class RewardTransform:
-    """From each step's reward to what a member's fitness sums: take ``shift`` off, then bound by ``floor``.
-
-    ARS (Mania et al. 2018, arXiv 1803.07055) calls the first ``shift``. Evaluations, and every reported
-    return, are of the reward itself.
-    """
-
-    shift: float = 0.0
-    floor: float | None = None
-
-    def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Transformed rewards, shape (n,), in memory of their own."""
-        changed = np.asarray(rewards, np.float64) - self.shift
-        return changed if self.floor is None else np.maximum(changed, self.floor)
-
-
 MOMENTS = "moments"
 """The field of an episode's record that not all of them have."""
 

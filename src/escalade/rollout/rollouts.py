@@ -23,9 +23,10 @@ from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
 from escalade.perturbation import LowRank, NoiseSource
 from escalade.rollout.behaviour import Behaviour
-from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType, RewardTransform
+from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
 from escalade.rollout.exploration import make_exploration
 from escalade.rollout.network import Network
+from escalade.rollout.rewards import Reward
 from escalade.rollout.traces import make_traces
 
 Vector = NDArray[np.float32]
@@ -44,11 +45,10 @@ class RolloutSetup:
     actions: ActionMap
     perturbation: NoiseSource
     action_noise: float = 0.0
-    scale_pixels: bool = True
     """True where pixels (observations of uint8 images) are divided by 255."""
     normalize_images: bool = False
     """True where images too are normalised by a running mean and deviation, instead of divided."""
-    reward: RewardTransform | None = None
+    reward: Reward | None = None
     """The transform that fitness takes of a reward; None where that is the reward itself."""
     behaviour: Behaviour | None = None
     """The numbers that say how an episode went; None where nobody asks."""
@@ -96,7 +96,7 @@ class Rollouts:
         # Vectors are kept in double precision for their moments, images as they come.
         self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
         self._pixels = np.zeros((rows, *shape), np.float32) if images else None
-        self._scale = setup.scale_pixels and self._observations.dtype == np.uint8
+        self._scale = self._observations.dtype == np.uint8
         self._first = np.zeros((rows, size))  # observations of each episode, about which moments are summed
         self._count = 0  # rows in use; those behind it are free
         self._running = 0  # rows in use whose episode has not ended

@@ -154,5 +154,5 @@ that is noted.
 def make_traces(behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> Traces:
     """Traces of the episodes in a vector's slots."""
     if behaviour.function is not None:
-        return FunctionTraces(behaviour.text, behaviour.function, environment.info_keys, vector)
+        return FunctionTraces(behaviour, behaviour.function, environment.info_keys, vector)
     return NumberTraces(behaviour, environment, vector)

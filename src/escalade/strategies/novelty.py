@@ -20,7 +20,14 @@ from escalade.support.imports import check_installed
 
 Behaviours = NDArray[np.float32]
 
-FORMS = "ns, nsr or nsra, with options as in nsr:k=10 or nsra:k=10,weight=1,step=0.05,patience=50"
+FORMS = (
+    "ns, nsr or nsra, with options as in nsr:k=10,centres=5 or nsra:k=10,weight=1,step=0.05,patience=50; of "
+    "several centres, each with its strategy and normaliser, one moves in a generation, drawn by novelty"
+)
+_BOUNDS = {
+    **{"k": (1, 10**6), "centres": (1, 1000)},
+    **{"weight": (0, 1), "step": (0, 1), "patience": (1, 10**9)},
+}
 CENTER = "center"
 """The column of progress.csv with the number of the centre that moved, of several."""
 _ARCHIVE, _ORIGINS, _COURSE = "novelty.archive", "novelty.origins", "novelty.course"
@@ -29,14 +36,19 @@ _TREE_DIMENSIONS = 16  # beyond which a tree looks at nearly all it holds
 _PAIRS = 2**22  # distances in memory at once
 
 
-@dataclass(frozen=True)
-class NoveltyOptions:
-    """The way in which novelty and fitness make what the strategy is told."""
+class NoveltyOptions(str):
+    """The way in which novelty and fitness make what the strategy is told: ``ns``, ``nsr:k=10`` and so on.
+
+    Raises:
+        InputError: it is no such text.
+    """
 
     method: str
     """``ns``, ``nsr`` or ``nsra``."""
     k: int = 10
     """Neighbours in the archive to which the mean distance is taken."""
+    centres: int = 1
+    """Policies, each with its strategy and normaliser: one moves in a generation, drawn by novelty."""
     weight: float = 1.0
     """Weight of fitness in the first generation of ``nsra``; novelty has 1 - weight."""
     step: float = 0.05
@@ -44,50 +56,38 @@ class NoveltyOptions:
     patience: int = 50
     """Generations without a better centre after which the weight falls."""
 
+    def __new__(cls, text: str) -> NoveltyOptions:
+        made = super().__new__(cls, text)
+        made.method, colon, rest = made.partition(":")
+        given = dict(part.partition("=")[::2] for part in rest.split(",")) if colon else {}
+        known = _BOUNDS if made.method == "nsra" else ("k", "centres")
+        if made.method not in ("ns", "nsr", "nsra") or not given.keys() <= set(known):
+            raise InputError(f"`novelty` {text} must be {FORMS}")
+        for name, value in given.items():
+            (least, most), kind = _BOUNDS[name], type(getattr(cls, name))
+            try:
+                number = kind(value)
+            except ValueError:
+                number = math.nan
+            if not least <= number <= most:
+                what = "a whole number" if kind is int else "a number"
+                raise InputError(f"`novelty` {text}: {name} must be {what} from {least} to {most}")
+            setattr(made, name, number)
+        return made
 
-def parse(text: str) -> NoveltyOptions:
-    """Read ``ns``, ``nsr:k=10`` or ``nsra:k=10,patience=50``.
+    def check_installed(self) -> None:
+        """Refuse the search if scipy is missing.
 
-    Raises:
-        InputError: it is none of these.
-    """
-    text = str(text)
-    method, _, rest = text.partition(":")
-    given = dict(part.partition("=")[::2] for part in rest.split(",")) if rest else {}
-    known = ("k", "weight", "step", "patience") if method == "nsra" else ("k",)
-    bounds = {"k": (1, 10**6), "weight": (0, 1), "step": (0, 1), "patience": (1, 10**9)}
-    if method not in ("ns", "nsr", "nsra") or not set(given) <= set(known) or text.endswith(":"):
-        raise InputError(f"`novelty` {text} must be {FORMS}")
-    options: dict[str, Any] = {}
-    for name, value in given.items():
-        least, most = bounds[name]
-        try:
-            options[name] = float(value) if name in ("weight", "step") else int(value)
-        except ValueError:
-            options[name] = math.nan
-        if not least <= options[name] <= most:
-            what = "a whole number" if name in ("k", "patience") else "a number"
-            raise InputError(f"`novelty` {text}: {name} must be {what} from {least} to {most}")
-    return NoveltyOptions(method, **options)
+        Raises:
+            InputError: it is; the message says how to install it.
+        """
+        check_installed(f"`novelty` {self}", "novelty", "scipy")
 
-
-def check_searchable(text: str | None) -> None:
-    """Refuse to search as ``text`` says, unless that is None, where it is no search or scipy is not there.
-
-    Raises:
-        InputError: either; the message says how to write it, or how to install scipy.
-    """
-    if text is not None:
-        parse(text)
-        check_installed(f"`novelty` {text}", "novelty", "scipy")
-
-
-def columns(text: str | None, centers: int = 1) -> tuple[str, ...]:
-    """The columns that progress.csv has of the search that ``text`` asks for; none where that is None."""
-    if text is None:
-        return ()
-    weight = ("fitness_weight",) if parse(text).method == "nsra" else ()
-    return ("novelty_mean", "center_novelty", *weight, *((CENTER,) if centers > 1 else ()))
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that progress.csv has of the search."""
+        weight = ("fitness_weight",) if self.method == "nsra" else ()
+        return ("novelty_mean", "center_novelty", *weight, *((CENTER,) if self.centres > 1 else ()))
 
 
 class Archive:
@@ -213,9 +213,11 @@ class Novelty:
         combined = weight * ranks[0] + (1 - weight) * ranks[1]
         (own,) = self.archive.novelty(center.behaviour[None], self.options.k)
         known = len(self.archive) > 0 and math.isfinite(own)
-        numbers = (float(np.nanmean(novelty)), float(own) if known else None, weight)
+        numbers = [float(np.nanmean(novelty)), float(own) if known else None]
+        if self.options.method == "nsra":
+            numbers.append(weight)
         told = np.where(usable(fitness) & usable(novelty), combined, np.nan)
-        return told, dict(zip(columns(self.options.method), numbers, strict=False))
+        return told, dict(zip(self.options.columns, numbers, strict=False))
 
     def learn(self, center: Center) -> None:
         """Take in the centre of a generation whose members were told of."""

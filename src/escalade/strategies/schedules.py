@@ -197,33 +197,36 @@ def _share(schedule: Schedule, name: str, generation: int) -> float:
 SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
 
 
-def parse_population(value: int | str) -> Callable[[int], int]:
-    """Make members a generation of a number, or of a schedule's text, which gives even numbers.
+class PopulationSchedule(str):
+    """The text of a schedule of the population, which gives even numbers of members.
 
     Examples:
-        >>> [parse_population("linear:16:64:48")(generation) for generation in (0, 1, 2, 48, 99)]
+        >>> [PopulationSchedule("linear:16:64:48").members(generation) for generation in (0, 1, 2, 48, 99)]
         [16, 16, 18, 64, 64]
 
     Raises:
         InputError: as :func:`parse`, or the schedule has a first or last number that no population can be.
     """
-    if not isinstance(value, str):
-        return partial(_fixed, value)
-    if ":" not in value:
-        raise InputError(f"`population` {value!r} is neither a whole number nor one of {FORMS}")
-    schedule, (kind, *numbers) = parse(value, "`population`"), value.split(":")
-    ends = numbers[:2] if kind in ("linear", "cosine") else numbers[:1]
-    if not all(SMALLEST_POPULATION <= float(end) <= LARGEST_POPULATION for end in ends):
-        bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
-        raise InputError(f"`population` {value!r} must stay between {bounds} members")
 
-    return partial(_members, schedule)
+    _schedule: Schedule
+
+    def __new__(cls, text: str) -> PopulationSchedule:
+        made = super().__new__(cls, text)
+        if ":" not in made:
+            raise InputError(f"`population` {text!r} is neither a whole number nor one of {FORMS}")
+        made._schedule, (kind, *numbers) = parse(str(made), "`population`"), made.split(":")
+        ends = numbers[:2] if kind in ("linear", "cosine") else numbers[:1]
+        if not all(SMALLEST_POPULATION <= float(end) <= LARGEST_POPULATION for end in ends):
+            bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
+            raise InputError(f"`population` {text!r} must stay between {bounds} members")
+        return made
+
+    def members(self, generation: int) -> int:
+        """The number of members in a generation, 0 for the first."""
+        wanted = 2 * round(self._schedule(generation) / 2)
+        return min(max(wanted, SMALLEST_POPULATION), LARGEST_POPULATION)
 
 
-def _fixed(members: int, generation: int) -> int:
-    return members
-
-
-def _members(schedule: Schedule, generation: int) -> int:
-    wanted = 2 * round(schedule(generation) / 2)
-    return min(max(wanted, SMALLEST_POPULATION), LARGEST_POPULATION)
+def members(population: int | PopulationSchedule, generation: int) -> int:
+    """The number of members in a generation of a population that may follow a schedule."""
+    return population.members(generation) if isinstance(population, PopulationSchedule) else population

@@ -7,8 +7,7 @@ from dataclasses import replace
 from escalade.config.options import Config
 from escalade.envs import Environment, resolve
 from escalade.envs.environment import DEFAULT_LIMIT
-from escalade.envs.pixels.frames import FRAMES, Frames
-from escalade.rollout.behaviour import parse
+from escalade.envs.pixels.frames import Frames
 
 
 def find_environment(config: Config) -> Environment:
@@ -24,11 +23,11 @@ def find_environment(config: Config) -> Environment:
         config.max_episode_steps,
         config.fresh_environments,
         config.wrappers,
-        config.reward_info,
-        frames=Frames(**{name: getattr(config, name) for name in FRAMES}),
+        None if config.reward is None else config.reward.info,
+        frames=Frames.of(vars(config)),
         early_end=config.early_end,
         info_keys=config.info_keys,
-        behaviour_keys=() if config.behaviour is None else parse(config.behaviour).keys,
+        behaviour_keys=() if config.behaviour is None else config.behaviour.keys,
     )
     return replace(environment, envs_per_worker=config.envs_per_worker)
 

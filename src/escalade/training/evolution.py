@@ -21,7 +21,7 @@ from escalade.storage.checkpoints import Loaded
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Stored
 from escalade.strategies import Strategy
-from escalade.strategies.novelty import Novelty, columns, parse
+from escalade.strategies.novelty import Novelty, NoveltyOptions
 from escalade.support.numbers import plain, workers_in_words
 from escalade.support.shown import shown, table
 from escalade.training.fitness_objective import FitnessObjective
@@ -114,7 +114,7 @@ def module_spec(
     Raises:
         InputError: the strategy cannot search for novelty.
     """
-    novelty: str | None = facts.get("novelty")
+    novelty: NoveltyOptions | None = facts.get("novelty")
     if novelty is not None:
         refuse_ranks(strategy)
     target = {"target_return": limits.target_return, "target_patience": limits.target_patience}
@@ -129,7 +129,7 @@ def module_spec(
             direction=1.0 if strategy.direction == "maximize" else -1.0,
             batch=batch,
             facts={"run": "evolve", "config": facts, "target": target},
-            novelty=None if novelty is None else Novelty(parse(novelty)),
+            novelty=None if novelty is None else Novelty(novelty),
         ),
         engine=engine,
         limits=limits,
@@ -145,7 +145,7 @@ def module_spec(
         title=f"{kind}: {name}",
         subject={"module": kind, "strategy": name, "seed": strategy.seed},
         machine=machine,
-        info=columns(novelty),
+        info=() if novelty is None else novelty.columns,
         options={name: value for name, value in facts.items() if name not in _UNSEEN},
         config=toml_text({"run": "evolve", **facts}),
     )

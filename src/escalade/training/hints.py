@@ -100,7 +100,7 @@ class SurvivalHint:
         return (
             f"for {_GENERATIONS} generations returns have followed the length of episodes, at {bonus:.2g} a "
             "step, and evaluations stand still: a bonus for survival may hide the rest of the reward; "
-            f"`reward_shift={bonus:.2g}` takes it off in training"
+            f"`reward=shift={bonus:.2g}` takes it off in training"
         )
 
 

@@ -12,7 +12,7 @@ from gymnasium.spaces import Space
 from numpy.typing import NDArray
 from torch import nn
 
-from escalade.config.options import OPTIONS, REWARD_OPTIONS, Config
+from escalade.config.options import OPTIONS, Config
 from escalade.engines import SHORTEST_TIMEOUT, Engine, start_engine
 from escalade.envs import ActionMap, Environment
 from escalade.envs.spaces import is_image, is_small, observation_shape
@@ -24,10 +24,10 @@ from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
-from escalade.rollout import cutoff
-from escalade.rollout.behaviour import Behaviour, parse
-from escalade.rollout.episodes import RewardTransform, episode_steps
+from escalade.rollout.behaviour import Behaviour
+from escalade.rollout.episodes import episode_steps
 from escalade.rollout.reference import reference_batch
+from escalade.rollout.rewards import Reward
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
@@ -48,7 +48,7 @@ class Parts:
     perturbation: NoiseSource
     further_starts: Sequence[NDArray[np.float32]] = ()
     """Starts of the centres after the first."""
-    reward: RewardTransform | None = None
+    reward: Reward | None = None
     """The transform that fitness takes of a reward; None where that is the reward itself."""
     normalizer: Normalizer | None = None
     """The policy that the run begins with, where it begins with another's."""
@@ -87,7 +87,6 @@ class Parts:
             self.policy.actions,
             self.perturbation,
             config.action_noise,
-            config.scale_pixels,
             self.normalizes_images,
             self.reward,
             self.behaviour,
@@ -98,17 +97,9 @@ class Parts:
             config.worker_count,
             step_timeout=config.step_timeout,
             elastic=config.workers is None,
-            address=config.address,
             worker_resources=config.worker_resources,
             steps=episode_steps,
         )
-
-
-def reward_transform(config: Config) -> RewardTransform | None:
-    """The config's transform of rewards in training; None where it takes them as they are."""
-    if all(getattr(config, name) == OPTIONS[name].default for name in REWARD_OPTIONS):
-        return None
-    return RewardTransform(config.reward_shift, config.reward_floor)
 
 
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
@@ -137,7 +128,6 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
         actions,
         env_id=config.env,
         architecture=architecture,
-        scale_pixels=config.scale_pixels,
         normalize_images=_normalizes_images(config, environment.observation_space, architecture),
     )
 
@@ -163,7 +153,7 @@ def _set_reference(config: Config, environment: Environment, actions: ActionMap,
         )
     frames = len(network.reference)
     batch = torch.from_numpy(reference_batch(environment, actions, config.seed, frames))
-    divisor = 255.0 if config.scale_pixels and batch.dtype == torch.uint8 else 1.0
+    divisor = 255.0 if batch.dtype == torch.uint8 else 1.0
     network.set_reference(batch, divisor)
 
 
@@ -173,10 +163,9 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
     noise = make_source(config.perturbation, config.seed, layout_of(policy.network).held_shapes)
-    behaviour = None if config.behaviour is None else parse(config.behaviour).found(environment)
+    behaviour = None if config.behaviour is None else config.behaviour.found(environment)
     further = [start if network is not None else _start(config, policy, seed) for seed in _seeds(config)[1:]]
-    reward = reward_transform(config)
-    return Parts(environment, policy, start, noise, further, reward, behaviour=behaviour)
+    return Parts(environment, policy, start, noise, further, config.reward, behaviour=behaviour)
 
 
 def _seeds(config: Config) -> list[int]:
@@ -235,7 +224,7 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
         raise InputError(f"{what} cannot be made: {one_line(problem)}") from problem
     if config.novelty is not None:
         refuse_ranks(made)
-    if made.compares_generations and not isinstance(cutoff.parse(config.cutoff), cutoff.Fixed):
+    if made.compares_generations and config.cutoff is not None and config.cutoff.moves:
         raise InputError(
             f"`cutoff` {config.cutoff} moves, but {what} compares members of several generations: give a "
             "number of steps, or none"

@@ -20,12 +20,11 @@ from escalade.policies.policy import Policy
 from escalade.policies.population.layout import copy_module
 from escalade.policies.population.torch_network import TorchNetwork
 from escalade.recorders import DETERMINISTIC, info_columns
-from escalade.rollout import cutoff
 from escalade.rollout.episodes import EpisodeJob, Episodes, check_known, mean_known
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
-from escalade.strategies.novelty import CENTER, Center, Novelty, parse
+from escalade.strategies.novelty import CENTER, Center, Novelty
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
 from escalade.support.mkl import BY_PLACE, rounds_by_place
@@ -68,11 +67,11 @@ class PolicyObjective(Objective):
         self.interrupts = interrupts
         self.folder = folder
         first = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
-        self.cutoff = cutoff.parse(config.cutoff)
-        self.centers = CenterStates(first, 1 + len(parts.further_starts), self.cutoff.start)
+        cap = None if config.cutoff is None else config.cutoff.start
+        self.centers = CenterStates(first, 1 + len(parts.further_starts), cap)
         self._hints = Hints(config, parts)
         self.score = make_score(config)
-        self.novelty = None if config.novelty is None else Novelty(parse(config.novelty))
+        self.novelty = None if config.novelty is None else Novelty(config.novelty)
         self._archived = 0 if self.novelty is None else config.episodes_per_member
         self.tie_advice = parts.policy.actions.tie_advice
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
@@ -179,7 +178,9 @@ class PolicyObjective(Objective):
             # An episode that failed or diverged may have ended with observations beyond all others.
             seen = np.where(usable(trained.scores), trained.seen, 0)
             self.centers.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
-        self.centers.caps[self.centers.drawn] = self.cutoff.after(job.cap, trained.lengths.tolist())
+        if self.config.cutoff is not None:
+            after = self.config.cutoff.after(job.cap, trained.lengths.tolist())
+            self.centers.caps[self.centers.drawn] = after
         if outcome.evaluation is not None:
             self.score.learn(shown)
         if self.novelty is not None:

@@ -15,8 +15,8 @@ from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.errors import InputError
 from escalade.perturbation.registry import rank_of
 from escalade.recorders import DETERMINISTIC, Goals, check_recorders, info_columns
-from escalade.rollout import cutoff
-from escalade.strategies import Strategy, novelty
+from escalade.rollout.cutoff import MOVING, START, Cutoff
+from escalade.strategies import Strategy
 from escalade.support.numbers import workers_in_words
 from escalade.training.limits import Limits
 from escalade.training.parts import Parts, make_parts, make_search
@@ -42,7 +42,8 @@ def policy_spec(
         Damaged: ``saved`` is of another network.
     """
     check_recorders(config.recorder, "recorder")
-    novelty.check_searchable(config.novelty)
+    if config.novelty is not None:
+        config.novelty.check_installed()
     parts = make_parts(config, network)
     config = _settled(config, parts)
     if saved is not None:
@@ -51,6 +52,7 @@ def policy_spec(
         config = begin(config, parts, network)
     strategy = make_search(config, parts)
     config = _limit_episodes(config, parts, strategy)
+    searched = () if config.novelty is None else config.novelty.columns
     drawn = (DETERMINISTIC,) if parts.policy.actions.draws else ()
     return RunSpec(
         strategy=strategy,
@@ -66,7 +68,7 @@ def policy_spec(
         machine={"backend": config.backend, "engine": config.engine, "workers": config.worker_count},
         options={name: value for name, value in asdict(config).items() if value is not None},
         config=to_toml(config),
-        info=(*info_columns(config.info_keys), *drawn, *novelty.columns(config.novelty, config.centres)),
+        info=(*info_columns(config.info_keys), *drawn, *searched),
         trackers=config.recorder,
         first_notes=_first_notes(config, parts),
     )
@@ -124,8 +126,8 @@ def _limit_episodes(config: Config, parts: Parts, strategy: Strategy) -> Config:
     parts.unlimited = True
     cap = config.cutoff
     if cap is None:
-        cap = cutoff.START if strategy.compares_generations else cutoff.MOVING
-    limit = max(DEFAULT_LIMIT, cutoff.parse(cap).start or 0)
+        cap = Cutoff(START if strategy.compares_generations else MOVING)
+    limit = max(DEFAULT_LIMIT, cap.start or 0)
     parts.environment = replace(parts.environment, max_episode_steps=limit)
     return config.replace(max_episode_steps=limit, cutoff=cap)
 
@@ -145,9 +147,9 @@ def _first_notes(config: Config, parts: Parts) -> list[str]:
             f"times slower than one call for many: torch.func.vmap cannot batch it ({slow.splitlines()[0]})"
             f"{faster if 'gru' in slow or 'lstm' in slow else ''}"
         )
-    if config.reward_info is not None:
+    if config.reward is not None and config.reward.info is not None:
         notes.append(
-            f"members are judged by info {config.reward_info!r}; returns, evaluations and `target_return` "
+            f"members are judged by info {config.reward.info!r}; returns, evaluations and `target_return` "
             "are of the environment's own reward"
         )
     if parts.environment.text_parts:

@@ -90,7 +90,6 @@ def of_file(place: Path) -> Values:
     found: Values = {
         "head": saved.actions.head,
         "action_map": saved.actions.bounding,
-        "scale_pixels": saved.scale_pixels,
         "normalize_observations": saved.normalized,
         "observation_clip": "none" if saved.observation_clip == math.inf else saved.observation_clip,
     }

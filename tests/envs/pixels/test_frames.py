@@ -226,7 +226,7 @@ def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
 REFUSED = [
     (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for ALE's games, and Recorded-v0 is none of them"),
     (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 gives none"),
-    (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`max_pool` needs images"),
+    (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`frame_skip` needs images"),
     (Frames(resize=(4,)), "ram", ATARI, "`resize` needs images, and memory is none"),
     (Frames(crop=(0, 11)), "rgb", PLAIN, "`crop` 0,11 reaches out of the image of 10 x 8"),
     (Frames(crop=(0, 9, 0, 9)), "rgb", ATARI, "`crop` 0,9,0,9 reaches out"),

@@ -106,7 +106,7 @@ def test_the_last_command_of_the_page_gives_the_same_bits(runs):
     "options",
     [
         {"env_kwargs": {"a": "it's", "b": [1, None]}, "wrappers": ("a.b:C(1, 'x y')", "d:E"), "seed": 9},
-        {"early_end": (3, 2), "target_return": -1.5, "crop": (0, 10), "bias": False, "reward_floor": -2.5},
+        {"early_end": (3, 2), "target_return": -1.5, "crop": (0, 10), "bias": False, "reward": "floor=-2.5"},
         {"sigma": "linear:0.1:0.02:300", "observation_clip": "none", "normalize_observations": True},
         {"strategy": "openai-es", "population": "linear:16:64:64"},
         {"start_from": "zoo:CartPole-v1", "policy": "linear", "hidden": (), "normalize_observations": True},

@@ -259,14 +259,13 @@ def test_without_ray_it_says_how_to_get_it(tmp_path):
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("127.0.0.1:9", "--address 127.0.0.1:9 cannot be reached (Connection refused)"),
+        ("127.0.0.1:9", "cluster address 127.0.0.1:9 cannot be reached (Connection refused)"),
         ("ray://127.0.0.1:10001", "must be auto or HOST:PORT of the head node"),
     ],
 )
 def test_an_address_where_nothing_is_costs_one_line(address, words, tmp_path):
-    result = command(
-        "train", "CartPole-v1", "--engine", "ray", "--address", address, cwd=tmp_path, variables=VARIABLES
-    )
+    variables = VARIABLES | {"RAY_ADDRESS": address}
+    result = command("train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=variables)
     assert result.returncode == 2
     assert words in result.stderr
     assert result.stderr.count("\n") == 1
@@ -276,16 +275,16 @@ OTHER_PYTHON = """
     import ray._private.utils as utils
     from escalade.engines import start_engine
     utils.compute_version_info = lambda: ("2.1.0", "3.9.1")
-    start_engine("ray", object, 1, address="{address}")
+    start_engine("ray", object, 1)
 """
 
 
 def test_a_cluster_of_other_versions_costs_one_line(nodes, tmp_path):
-    script = textwrap.dedent(OTHER_PYTHON).format(address=nodes.address)
+    script = textwrap.dedent(OTHER_PYTHON)
     result = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "RAY_ADDRESS": nodes.address},
         capture_output=True,
         text=True,
         check=False,
@@ -307,7 +306,7 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
 
     nodes.grow(2)
     options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
-    options |= {"engine": "ray", "address": nodes.address, "workers": 1}
+    options |= {"engine": "ray", "workers": 1}
     options |= {"generations": 90, "snapshot_every": 10}
     name = start_detached(Config(**options, run_dir="first run"), str(tmp_path / "far"))
     assert name == "first-run"
@@ -332,7 +331,7 @@ def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
     from escalade.wings.cluster.detached import attach, start_detached
 
     options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
-    config = Config(**options, engine="ray", address=nodes.address, workers=1, run_dir="endless")
+    config = Config(**options, engine="ray", workers=1, run_dir="endless")
     name = start_detached(config, str(tmp_path))
     with pytest.raises(InputError, match="a run called endless is on the cluster already"):
         start_detached(config, str(tmp_path))

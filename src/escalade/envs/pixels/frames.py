@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -52,6 +53,13 @@ class Frames:
     """An episode of an Atari game starts with 1 to this many no-ops."""
     sticky_actions: float | None = None
     """Probability that the last action is repeated (Machado et al. 2018); None is as it is there."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Frames:
+        """The treatment that the options of a run ask for."""
+        skip = options["frame_skip"]
+        pooled = {} if skip is None else {"frame_skip": skip.steps, "max_pool": skip.pools}
+        return cls(**{name: options[name] for name in FRAMES} | pooled)
 
     @property
     def off(self) -> bool:
@@ -193,10 +201,11 @@ class Frames:
     def _refuse(self, names: tuple[str, ...], why: str) -> None:
         for name in names:
             if getattr(self, name):
-                raise InputError(f"`{name}` {why}: leave it out")
+                option = "frame_skip" if name == "max_pool" else name
+                raise InputError(f"`{option}` {why}: leave it out")
 
 
-FRAMES = tuple(option.name for option in fields(Frames))
+FRAMES = tuple(option.name for option in fields(Frames) if option.name != "max_pool")
 """The names of the options."""
 
 

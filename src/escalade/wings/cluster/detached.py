@@ -175,7 +175,7 @@ def start_detached(config: Config, storage: str) -> str:
         config = config.replace(start_from=absolute(config.start_from))
     place = f"{storage.rstrip('/')}/{name}"
     there = Mirror(Path(), place)  # checks the url
-    ray = _connect(config.address or "auto")
+    ray = _connect(os.environ.get("RAY_ADDRESS", "auto"))
     if name not in _names(ray) and there.occupied():
         raise InputError(
             f"{place} holds files already: name another `run_dir`, or go on with a run that is there by "

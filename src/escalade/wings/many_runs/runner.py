@@ -101,7 +101,7 @@ def _in_processes(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
 
 def runs_here(config: Config) -> bool:
     """Return whether a run's workers are on this machine, not on a cluster that it joins."""
-    return config.engine != "ray" or not (config.address or os.environ.get("RAY_ADDRESS"))
+    return config.engine != "ray" or not os.environ.get("RAY_ADDRESS")
 
 
 @dataclass(frozen=True)

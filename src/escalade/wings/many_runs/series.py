@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from escalade.config.options import RESUMABLE, Config
+from escalade.config.options import FREE, RESUMABLE, SETTLED, Config
 from escalade.errors import InputError
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
@@ -19,18 +19,6 @@ from escalade.training.run_facts import RunFacts, differing, ordered_text, read_
 from escalade.training.sources import absolute, without_digest
 
 _MOST_SEEDS = 10_000
-_FREE = {
-    "address",
-    "worker_resources",
-    "workers",
-    "envs_per_worker",
-    "engine",
-    "step_timeout",
-    "snapshot_every",
-}
-"""Options that a finished run need not share with the series: they change none of its results."""
-_SETTLED = ("backend", "head", "action_map", "max_episode_steps", "cutoff")
-"""Options that a run settles by its environment if they are not given."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,7 @@ class Planned:
         if self.begun is None or self.begun.summary.get("stop_reason") in (None, "interrupted"):
             return False
         before = self.begun.options
-        return all(before.get(name) == value for name, value in self.changeable.items() if name not in _FREE)
+        return all(before.get(name) == value for name, value in self.changeable.items() if name not in FREE)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -151,7 +139,7 @@ def _existing_run(config: Config) -> RunFacts | None:
     facts = read_facts(folder)
     wanted = dict(vars(config))
     found = facts.options
-    settled = {name for name in _SETTLED if wanted[name] in (None, "auto")}  # and recorded
+    settled = {name for name in SETTLED if wanted[name] in (None, "auto")}  # and recorded
     fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir", "preset", *settled)]
     if wanted["start_from"] is not None:
         wanted["start_from"] = absolute(wanted["start_from"])

@@ -10,12 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from escalade.config import presets
-from escalade.config.checks import absolute
 from escalade.config.commands import text_of
-from escalade.config.conversion import Values, as_type, convert, from_values, parse_toml
-from escalade.config.forms import describe
+from escalade.config.conversion import Values, convert, from_values, parse_toml
 from escalade.config.options import OPTIONS, Config
 from escalade.config.strategy_text import layered, split_strategy, value_of
+from escalade.config.types import absolute, as_type, describe
 from escalade.errors import InputError, about, nearest
 from escalade.support.imports import check_installed
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 BUDGETS = ("generations", "env_steps", "seconds")
 """Limits that a trial may be given; one of them ends it."""
 
-_NOT_SEARCHED = ("env", "seed", "preset", "run_dir", "workers", "engine", "address", *BUDGETS)
+_NOT_SEARCHED = ("env", "seed", "preset", "run_dir", "workers", "engine", *BUDGETS)
 _RANGE = {"low": float, "high": float, "log": bool, "step": float}
 
 

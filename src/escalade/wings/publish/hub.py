@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _PLACELESS: dict[str, Any] = {
     "backend": "auto",
     "engine": "local",
-    "address": None,
     "worker_resources": {},
     "recorder": (),
     "run_dir": None,

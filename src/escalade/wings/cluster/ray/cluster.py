@@ -32,7 +32,7 @@ class RayCluster:
     Args:
         factory: makes the work of one worker. The arrays in it, such as the noise table, are in Ray's object
             store once a node, and every worker of the node reads them there.
-        options: ``address``, ``worker_resources`` and ``step_timeout`` are read here.
+        options: ``worker_resources`` and ``step_timeout`` are read here.
 
     Raises:
         InputError: Ray is missing, the cluster cannot be joined, or the work cannot be sent there.
@@ -45,7 +45,7 @@ class RayCluster:
             del room["CPU"]
         arrays: list[pickle.PickleBuffer] = []
         pickled = dumped(factory, protocol=5, buffer_callback=arrays.append)  # before anything is started
-        self._connection = Connection(options.address, room)
+        self._connection = Connection(None, room)
         try:
             self._prepare(pickled, arrays, options.step_timeout)
         except BaseException:  # Ctrl-C too: a cluster that stays would be joined by the next run

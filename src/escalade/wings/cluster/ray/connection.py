@@ -81,14 +81,14 @@ def _check(address: str) -> None:
     found = re.fullmatch(r"\[?([^\s/\]]+?)\]?:(\d{1,5})", address)
     if found is None or int(found[2]) > 65535:
         raise InputError(
-            f"`address` {address!r} must be auto or HOST:PORT of the head node, such as 10.0.0.1:6379 "
-            "(from outside the cluster: ray job submit)"
+            f"cluster address {address!r} must be auto or HOST:PORT of the head node, such as 10.0.0.1:6379 "
+            "(in RAY_ADDRESS; from outside the cluster: ray job submit)"
         )
     try:
         socket.create_connection((found[1], int(found[2])), _REACH_SECONDS).close()
     except OSError as problem:
         raise InputError(
-            f"`address` {address} cannot be reached ({problem.strerror or problem}): is a head node "
+            f"cluster address {address} cannot be reached ({problem.strerror or problem}): is a head node "
             "started there with 'ray start', and its port open?"
         ) from None
 
@@ -101,11 +101,11 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
         return context.dashboard_url or None
     except ConnectionError:
         raise InputError(
-            f"`address` {address} finds no cluster on this machine: start a head node with 'ray start', "
+            f"cluster address {address} finds no cluster here: start a head node with 'ray start', "
             "or give HOST:PORT of its head node"
         ) from None
     except RuntimeError as problem:  # such as other versions, which Ray names
-        raise InputError(f"`address` {address} cannot be joined: {problem}") from None
+        raise InputError(f"cluster address {address} cannot be joined: {problem}") from None
     finally:
         with suppress(ValueError):  # not the main thread: no handler was set
             if before is not None:  # else it is of the program that Python runs in, and cannot be put back
