@@ -53,7 +53,7 @@ def test_each_flag_names_its_choices_or_form_and_its_default(command):
         formless = isinstance(action, argparse.BooleanOptionalAction | argparse._StoreTrueAction)
         form = action.metavar or ""
         if not formless and not re.fullmatch(
-            r"\{[\w,.-]+\}|[A-Z][A-Z.,=]*|[a-zA-Z|]+\|[a-zA-Z|]+|RUN\[:CHECKPOINT\]", form
+            r"\{[\w,.-]+\}|[A-Z][A-Z.,=]*|[a-zA-Z|]+\|[a-zA-Z|]+|RUN\[:CHECKPOINT\]|N\[:max\]", form
         ):
             wrong[action.dest] = f"form {form!r}"
         if not re.search(r"\w.* \(default: .+\)$", action.help or ""):

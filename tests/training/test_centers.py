@@ -18,7 +18,7 @@ from escalade.training.policy_objective import PolicyObjective
 
 ENV = "tests.environments:Succeeds-v0"
 OPTIONS = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
-OPTIONS |= {"behaviour": "info:where,is_success", "novelty": "nsra:k=3", "centres": 3, "generations": 7}
+OPTIONS |= {"behaviour": "info:where,is_success", "novelty": "nsra:k=3,centres=3", "generations": 7}
 
 NETWORK = [f"network.{layer}.{part}" for layer in (0, 2) for part in ("weight", "bias")]
 
@@ -76,7 +76,9 @@ def test_centres_begin_with_weights_of_their_own(whole):
     starts = [first[f"strategy.{number}.center"] for number in range(3)]
     assert not np.array_equal(starts[0], starts[1])
     assert not np.array_equal(starts[1], starts[2])
-    alone = escalade.train(ENV, **{**OPTIONS, "centres": 1, "generations": 1, "workers": 0, "verbose": False})
+    alone = escalade.train(
+        ENV, **{**OPTIONS, "novelty": "nsra:k=3", "generations": 1, "workers": 0, "verbose": False}
+    )
     np.testing.assert_array_equal(
         starts[0], read(alone.folder.checkpoints.path(0)).tensors["strategy.center"]
     )

@@ -48,9 +48,9 @@ def test_a_resumed_run_has_the_same_limits(tmp_path):
     ("options", "expected"),
     [
         ({"max_episode_steps": 30}, (None, 30)),
-        ({"cutoff": 50}, (50, 5000)),
-        ({"cutoff": 9000}, (9000, 9000)),
-        ({"strategy": "deep-ga"}, (1000, 5000)),  # compares generations: a cap must not move
+        ({"cutoff": 50}, ("50", 5000)),
+        ({"cutoff": 9000}, ("9000", 9000)),
+        ({"strategy": "deep-ga"}, ("1000", 5000)),  # compares generations: a cap must not move
     ],
 )
 def test_limits_given_are_kept(options, expected, tmp_path):

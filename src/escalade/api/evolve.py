@@ -178,8 +178,6 @@ def evolve(
     search = None if novelty is None else NoveltyOptions(novelty)
     if search is not None:
         search.check_installed()
-        if search.centres > 1:
-            raise InputError(f"novelty {search}: evolve has one centre")
         if shaping is None:
             asked |= kept_ranks(strategy)
     source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one

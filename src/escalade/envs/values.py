@@ -28,7 +28,7 @@ class SkippedFrames(str):
 
     steps: int
     pools: bool
-    """Whether an observation is the maximum of the last two of these steps (Mnih et al. 2015)."""
+    """True if an observation is the maximum of the last two of these steps (Mnih et al. 2015)."""
 
     def __new__(cls, text: str | int) -> SkippedFrames:
         made = super().__new__(cls, text)

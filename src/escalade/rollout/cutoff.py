@@ -63,7 +63,7 @@ class Cutoff(str):
 
     @property
     def moves(self) -> bool:
-        """Whether generations may have different caps."""
+        """True if generations may have different caps."""
         return self._kind != ""
 
     def after(self, cap: int | None, lengths: list[int]) -> int | None:

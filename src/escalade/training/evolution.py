@@ -117,6 +117,8 @@ def module_spec(
     novelty: NoveltyOptions | None = facts.get("novelty")
     if novelty is not None:
         refuse_ranks(strategy)
+        if novelty.centres > 1:
+            raise InputError(f"novelty {novelty}: evolve has one centre")
     target = {"target_return": limits.target_return, "target_patience": limits.target_patience}
     kind, name = type(setup.module).__name__, facts["strategy"]
     size = f"population {strategy.population_size}, {strategy.dimension:,} parameters"
