@@ -62,6 +62,7 @@ SLOW = (
     "digits",
     "guided",
     "humanoid",
+    "language_model",
     "maze",
     "quality_diversity",
     "racing",

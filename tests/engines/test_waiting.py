@@ -12,7 +12,7 @@ from tests.commands import DEADLINE, wait_until
 
 from escalade.engines import process, start_engine, worker
 from escalade.engines.feed import JobDropped, ListFeed
-from escalade.wings.cluster.ray.crew import Crew
+from escalade.wings.cluster.ray.actor import Crew
 
 
 class Endless:
@@ -182,7 +182,7 @@ def test_what_a_dropped_job_raises_is_nobodys(two, tmp_path):
 
 def test_a_crew_whose_workers_do_not_give_up_a_job_takes_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_MARGIN_SECONDS", -worker.CLOSE_SECONDS)
-    crew, ballast = Crew(Stubborn, 2, None), np.zeros(LARGE)
+    crew, ballast = Crew(Stubborn, 2, None, print), np.zeros(LARGE)
 
     def drop():
         if len(list(tmp_path.iterdir())) >= 2:

@@ -10,14 +10,15 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, Work
+from escalade.engines.base import Factory, Feed, Work
 from escalade.engines.feed import JobDropped
+from escalade.engines.processes import ProcessEngine
 from escalade.engines.results import Results
 from escalade.errors import EngineFailure, EscaladeError
 from escalade.support.machine import versions
@@ -101,18 +102,52 @@ class RayWorker:
             raise UnfitNode(f"has {differs}: install the same versions on every node", self._node)
         self._one_thread = one_thread()  # kept: what nobody keeps would end at once
         self._one_thread.__enter__()  # for good: the process has no other purpose
-        # A thread that hangs cannot be ended, a process can.
-        has_crew = processes > 1 or step_timeout is not None
+        has_crew = processes > 1 or step_timeout is not None  # a thread that hangs cannot be ended
         if not has_crew:
             become_worker()
         pickled, arrays = self._ray.get(factory[0])
         # This reads what the engine, which started this actor, has just written.
         make: Factory = cloudpickle.loads(pickled, buffers=arrays)
-        if has_crew:
-            from escalade.wings.cluster.ray.crew import Crew
+        return Crew(make, max(1, processes), step_timeout, self._notes.append) if has_crew else make()
 
-            return Crew(make, max(1, processes), step_timeout, self._notes.append)
-        return make()
+
+class Crew:
+    """Work that hands its items on to ``processes`` local worker processes.
+
+    The driver then speaks with one actor where it would with many, so a cluster may be that much larger. A
+    process that gives no sign of life for ``step_timeout`` seconds is replaced.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        processes: int,
+        step_timeout: float | None,
+        on_note: Callable[[str], None],
+    ) -> None:
+        self._engine = ProcessEngine(factory, processes, step_timeout)
+        self._engine.on_note = on_note
+        self._processes = processes
+
+    def info(self) -> dict[str, Any]:
+        """The facts of one worker with all the slots. Items are run together, so a slot is not refilled."""
+        info = self._engine.info
+        return info | {"slots": info["slots"] * self._processes, "refills": False}
+
+    def begin(self, job: Any) -> None:
+        self._job = job
+
+    def run(self, feed: Feed) -> None:
+        self._engine.on_wait = feed.alive
+        while items := feed.take(self.info()["slots"], wait=True):
+            results = self._engine.run_some(self._job, items)
+            for item, words in results.raised.items():
+                feed.put_raised(item, words)
+            for done, rows in results.in_batches():
+                feed.put_many(done, rows)
+
+    def close(self) -> None:
+        self._engine.close()
 
 
 def all_versions() -> dict[str, str]:
