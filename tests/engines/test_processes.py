@@ -367,7 +367,7 @@ def test_killing_at_random_loses_and_doubles_nothing(engine):
         results = engine.run(("fine", None, job), 200).in_order()
         assert values(results) == [item**2 for item in range(200)]
         assert {result[2][0] for result in results} == {job}
-    assert len(kills) >= 10
+    assert len(kills) >= 4
 
 
 def kill(pid, kills):

@@ -9,7 +9,7 @@ from tests.recorders.test_progress_file import row
 
 import escalade
 from escalade import InputError
-from escalade.engines.report import NodeReport, Report
+from escalade.engines.dispatch import NodeReport, Report
 from escalade.recorders import ClusterFile, PopulationFile, WorkersFile, read_table, workers
 from escalade.recorders.row import LEVELS, quantiles
 from escalade.recorders.tables import TableFile, rewind_table

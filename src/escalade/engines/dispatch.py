@@ -3,12 +3,53 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from escalade.engines.base import ignore_note, keep_waiting
-from escalade.engines.report import NodeReport, Report
 from escalade.engines.results import Results
+
+
+@dataclass
+class NodeReport:
+    """One node's part, or one worker process's."""
+
+    name: str
+    workers: int = 0
+    items: int = 0
+    env_steps: int = 0
+    busy_seconds: float = 0.0
+    lost_chunks: int = 0
+    """Chunks that were in the hands of workers that it lost."""
+    repeated_chunks: int = 0
+    """Chunks that it was given because workers that had them were lost."""
+
+
+@dataclass
+class Report:
+    """Some jobs' work, by node id or by worker."""
+
+    nodes: dict[str, NodeReport] = field(default_factory=dict)
+    seconds: float = 0.0
+    """Seconds in which jobs ran; for worker processes, also the seconds between two jobs."""
+
+    def idle_share(self, part: NodeReport) -> float:
+        """The share of a node's worker seconds in which there was nothing to do, from 0 to 1."""
+        whole = self.seconds * part.workers
+        return min(1.0, max(0.0, 1 - part.busy_seconds / whole)) if whole > 0 else 0.0
+
+    def line(self) -> str:
+        """All of it in one line, for people."""
+        parts: Sequence[NodeReport] = list(self.nodes.values())
+        workers = sum(part.workers for part in parts)
+        idle = sum(self.idle_share(part) * part.workers for part in parts) / max(1, workers)
+        lost, repeated = (sum(getattr(p, name) for p in parts) for name in ("lost_chunks", "repeated_chunks"))
+        steps = sum(part.env_steps for part in parts) / max(self.seconds, 1e-9)
+        return (
+            f"cluster: {len(parts)} nodes, {workers} workers, {steps:,.0f} steps/s, idle {idle:.0%}, "
+            f"{lost} chunks lost, {repeated} repeated"
+        )
 
 
 def max_items_per_worker(share: int, info: Mapping[str, Any]) -> int:
@@ -56,7 +97,7 @@ class Dispatcher(ABC):
 
     @abstractmethod
     def _infos(self) -> list[dict[str, Any]]:
-        """What the work of each worker that is ready says of itself."""
+        """The facts of the work of each worker that is ready."""
 
     @abstractmethod
     def _listen(self) -> None:

@@ -11,11 +11,10 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from escalade.engines.base import EngineOptions, Factory, describe
-from escalade.engines.dispatch import Dispatcher, max_items_per_worker
+from escalade.engines.dispatch import Dispatcher, NodeReport, max_items_per_worker
 from escalade.engines.fork_server import warm_up
 from escalade.engines.messages import JobMessage
 from escalade.engines.process import Worker, stop_all
-from escalade.engines.report import NodeReport
 from escalade.engines.results import Results
 from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure, InputError

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from escalade.engines.report import NodeReport, Report
+from escalade.engines.dispatch import NodeReport, Report
 from escalade.recorders.row import Recorder, Row
 from escalade.recorders.tables import TableFile
 

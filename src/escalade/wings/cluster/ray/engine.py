@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from escalade.engines.base import EngineOptions, Factory
-from escalade.engines.dispatch import Dispatcher, max_items_per_worker
-from escalade.engines.report import NodeReport
+from escalade.engines.dispatch import Dispatcher, NodeReport, max_items_per_worker
 from escalade.engines.results import Results
 from escalade.errors import EngineFailure, EscaladeError, InputError
 from escalade.support.output import visible
