@@ -74,24 +74,6 @@ def test_a_run_closes_its_environments(workers, tmp_path):
     assert len(os.listdir(tmp_path / "closed")) > 1
 
 
-def test_all_workers_are_hung_up_on_before_one_is_waited_for():
-    events = []
-
-    class Busy:
-        def __init__(self, number):
-            self.number = number
-
-        def hang_up(self):
-            events.append(("hang up", self.number))
-
-        def join(self, seconds):
-            events.append(("join", self.number))
-            return 0
-
-    stop_all([Busy(number) for number in range(3)])
-    assert events == [(what, number) for what in ("hang up", "join") for number in range(3)]
-
-
 def answer(context, function):
     """What a function raises in a process of its own, as (class, text); None when it does not."""
     mine, theirs = context.Pipe()

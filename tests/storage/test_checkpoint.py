@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -272,19 +271,6 @@ def test_what_was_kept_for_good_stays_when_a_generation_is_saved_again(tmp_path)
         checkpoints.save(generation, TENSORS, STATE, snapshot_every=10)
     checkpoints.save(19, TENSORS, STATE, snapshot_every=0)
     assert checkpoints.generations() == [0, 10, 18, 19]
-
-
-def test_a_file_system_that_cannot_sync_a_folder_does(tmp_path, monkeypatch):
-    fsync = os.fsync
-
-    def sync(descriptor):
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "Invalid argument")
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", sync)
-    write_bytes(tmp_path / "file", b"data")
-    assert (tmp_path / "file").read_bytes() == b"data"
 
 
 def test_what_the_environment_wrote_stays_where_a_run_fails_at_its_start(tmp_path):

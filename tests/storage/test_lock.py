@@ -123,17 +123,3 @@ def test_a_lock_that_is_given_back_late_leaves_that_of_who_came_next(tmp_path):
     assert second.look()[0] == "held"
     with pytest.raises(InputError, match="in use"):
         FolderLock(folder).acquire()
-
-
-def test_a_lock_that_is_let_go_while_it_is_looked_at_is_free(tmp_path, monkeypatch):
-    lock = FolderLock(tmp_path)
-    lock.acquire()
-    read = os.pread
-
-    def late(*given):
-        text = read(*given)
-        lock.release()
-        return text
-
-    monkeypatch.setattr(os, "pread", late)
-    assert FolderLock(tmp_path).look()[0] == "free"
