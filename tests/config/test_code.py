@@ -38,7 +38,6 @@ ROADS = {
     "export": ("export", "run", "--format", "torchscript"),
     "from the run": ("train", "CartPole-v1", "--from", "run", *NEW),
     "from a generation": ("train", "CartPole-v1", "--from", "run:2", *NEW),
-    "from a file": ("train", "CartPole-v1", "--from", "run/checkpoints/generation-000002.safetensors", *NEW),
 }
 
 

@@ -20,9 +20,6 @@ WALK = "tests.environments:Walk-v0"
 TINY = {"preset": None, "population": 4, "workers": 0, "eval_every": 1, "eval_episodes": 2, "verbose": False}
 
 
-SHORT = {"env": "CartPole-v1", "max_episode_steps": 5, "hidden": None, "generations": 1, "strategy": "snes"}
-
-
 def train(folder, env=WALK, **options):
     return escalade.train(env, run_dir=folder, **TINY | {"hidden": (3,), "generations": 2} | options)
 
@@ -75,15 +72,11 @@ def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path
     assert bits(tmp_path / "again") == bits(new)
 
 
-@pytest.mark.parametrize("checkpoint", ["latest", "best", "2", "policy.safetensors", "checkpoints"])
+@pytest.mark.parametrize("checkpoint", ["latest", "best", "2", "policy.safetensors"])
 def test_each_checkpoint_and_a_file_can_be_begun_with(first, checkpoint, tmp_path):
-    files = {
-        "policy.safetensors": first / "policy.safetensors",
-        "checkpoints": RunFolder(first).checkpoints.path(2),
-    }
-    source = files.get(checkpoint, f"{first}:{checkpoint}")
+    source = first / checkpoint if checkpoint == "policy.safetensors" else f"{first}:{checkpoint}"
     run = train(tmp_path / "n", start_from=source)
-    expected = {"2": 2, "checkpoints": 2, "latest": 4, "policy.safetensors": 4}.get(checkpoint)
+    expected = {"2": 2, "latest": 4, "policy.safetensors": 4}.get(checkpoint)
     if expected is None:
         center = to_vector(escalade.load(first / "best.safetensors").network)
     else:
@@ -140,16 +133,3 @@ def test_what_cannot_be_begun_with_is_one_line(options, said, first, tmp_path, m
 def test_resume_cannot_begin_elsewhere(first, capsys):
     assert cli.main(["resume", str(first), "--from", str(first)]) == 2
     assert "--from cannot change in a resumed run" in capsys.readouterr().err
-
-
-def test_a_checkpoints_file_brings_what_its_run_does_whatever_the_preset_says(tmp_path):
-    """What a checkpoint leaves out is None, and not for a preset to fill in."""
-    old = train(tmp_path / "old", normalize_observations=None, **SHORT)
-    place = old.folder.checkpoints.path(1)
-    by_preset = SHORT | {"preset": "auto"}
-    new = [
-        train(tmp_path / str(number), start_from=source, **by_preset)
-        for number, source in enumerate((place, f"{old.folder.path}:1"))
-    ]
-    assert [read_config(run.folder).normalize_observations for run in new] == [None, None]
-    assert bits(new[0].folder.path) == bits(new[1].folder.path)

@@ -41,16 +41,6 @@ def known_to(folder: RunFolder, changes: Mapping[str, Any] | None = None) -> Gua
     return check
 
 
-def known_from(given: Mapping[str, Any]) -> Guard:
-    """A guard for a checkpoint that is given as a file: it names the code that the new run's options name."""
-
-    def check(values: Mapping[str, Any]) -> None:
-        if unknown := _unknown(_code(values), _code(given)):
-            raise InputError(f"it names {unknown}, which is code to import: give the run's folder instead")
-
-    return check
-
-
 def _unknown(named: list[tuple[str, str]], known: list[tuple[str, str]]) -> str:
     """The first of ``named`` that is not ``known``, in words; empty if all are."""
     return next((f"`{name}` {text}" for name, text in named if (name, text) not in known), "")

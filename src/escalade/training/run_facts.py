@@ -13,10 +13,8 @@ import numpy as np
 
 from escalade.config.files import read_either
 from escalade.config.options import OPTIONS, Config
-from escalade.errors import InputError
 from escalade.media.curves import Curves, read_curves
 from escalade.storage.run_folder import RunFolder
-from escalade.storage.tensors import Damaged, Stored
 from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.numbers import plain
 from escalade.support.registry import Entry
@@ -112,15 +110,10 @@ class RunFacts:
         size = None if self.config is None else self.own_size
         return found if size is None else found | {"parameters": size}
 
-    @cached_property
+    @property
     def own_size(self) -> int | None:
-        """The size of a network of one's own; None of others, and before the first checkpoint."""
-        if self.summary:
-            return self.summary.get("parameters") if self.summary.get("network") == "own" else None
-        try:
-            return self.folder.checkpoints.load_latest(_own_size).checkpoint
-        except InputError:
-            return None
+        """The size of a network of one's own; None of others, and before the run has ended."""
+        return self.summary.get("parameters") if self.summary.get("network") == "own" else None
 
 
 def read_facts(folder: RunFolder) -> RunFacts:
@@ -133,12 +126,8 @@ def read_facts(folder: RunFolder) -> RunFacts:
     if not isinstance(found, Config):
         values = dict(found)
         values.pop("order_of_parameters", None)  # only resuming needs it
-        shapes = values.get("parameters")
-        if isinstance(shapes, dict):
-            values["parameters"] = sum(
-                math.prod(shape) for shape in shapes.values() if isinstance(shape, list)
-            )
-        return RunFacts(folder, str(values.get("module", "module")), None, None, values)
+        values["parameters"] = sum(map(math.prod, values.get("parameters", {}).values()))
+        return RunFacts(folder, values.get("module", "module"), None, None, values)
     return RunFacts(folder, found.env, found.target_return, found, dict(vars(found)))
 
 
@@ -174,20 +163,6 @@ def had_by_strategy(options: Mapping[str, Any], names: Iterable[str]) -> list[st
     missing = {*STRATEGY_OPTIONS} - entry.options if entry else set()
     missing |= {*GROWTH_OPTIONS} if entry and not entry.grows else set()
     return [name for name in names if name not in missing and (name in options or name in OPTIONS)]
-
-
-def _own_size(content: Stored) -> int | None:
-    """The parameters of a checkpoint's network of one's own; None of other networks.
-
-    Raises:
-        Damaged: it has no centre.
-    """
-    if not content.state.get("own_network"):
-        return None
-    for name in ("strategy.center", "strategy.0.center"):  # of several
-        if name in content.tensors:
-            return content.tensors[name].size
-    raise Damaged("its state has no strategy.center")
 
 
 def differing(mappings: Sequence[Mapping[str, Any]]) -> list[str]:

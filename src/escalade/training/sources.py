@@ -8,13 +8,11 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from escalade.config.code import known_from
-from escalade.config.conversion import Values, from_values
+from escalade.config.conversion import Values
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS
 from escalade.errors import about
 from escalade.storage.run_folder import ZOO_PREFIX, RunFolder
-from escalade.storage.tensors import read
 
 _OF_NETWORK = ("hidden", "activation", "bias")
 _NOT_INHERITED = ("start_from", "init", "action_noise")
@@ -58,11 +56,7 @@ def inherited(given: Values) -> Values:
         return {}
     place, _ = split(given["start_from"])
     with about(f"`start_from` {os.fspath(given['start_from'])}"):
-        if os.path.isfile(place):
-            found = of_file(place)
-            known_from(given)(found)
-        else:
-            found = _of_run(place)
+        found = of_file(place) if os.path.isfile(place) else _of_run(place)
     if given.get("policy") not in (None, found.get("policy")):
         found = {name: value for name, value in found.items() if name not in _OF_NETWORK}
     return found
@@ -74,16 +68,11 @@ def _of_run(place: Path) -> Values:
 
 
 def of_file(place: Path) -> Values:
-    """Options of policy and frames that a policy's file, or a checkpoint, records.
+    """Options of policy and frames that a policy's file records.
 
     Raises:
-        InputError: it is neither.
+        InputError: it is not a policy's file.
     """
-    state = read(place).state
-    if isinstance(state.get("config"), dict):  # a checkpoint by its path
-        # A checkpoint leaves out what is None.
-        known = {name: state["config"].get(name, OPTIONS[name].default) for name in _INHERITED}
-        return from_values(known, str(place))
     from escalade.policies.policy_file import PolicyFile
 
     saved = PolicyFile.read(place)

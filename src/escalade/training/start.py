@@ -10,13 +10,11 @@ from typing import Any
 from gymnasium import spaces
 from torch import nn
 
-from escalade.config.code import known_from
 from escalade.config.options import Config
 from escalade.errors import InputError, about
 from escalade.policies.networks import from_vector, frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of, load
-from escalade.policies.policy_file import KIND
 from escalade.policies.population.layout import copy_module
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import read
@@ -108,11 +106,8 @@ def _find(
         return _Source(_policy_of(saved, config, policy), saved.normalizer)
     if checkpoint is not None:
         raise InputError(f"a file has no checkpoints: leave out :{checkpoint}")
-    content = read(place)
-    if content.state.get("kind") != KIND:  # a checkpoint by its path, then
-        saved = SavedPolicy.of(content, network, known_from(vars(config)))
-        return _Source(_policy_of(saved, config, policy), saved.normalizer)
-    found = load(place, None if content.state.get("architecture") else copy_module(policy.network))
+    named = read(place).state.get("architecture")
+    found = load(place, None if named else copy_module(policy.network))
     normalization = found.normalization
     if normalization is None:
         return _Source(found, Normalizer(len(found.observation_mean)))
