@@ -157,7 +157,7 @@ def test_another_dimension_is_refused(make):
     ("saved", "loaded", "name"),
     [
         (CEM, XNES, "matrix"),
-        (OpenAIES, PGPE, "deviations"),
+        (CEM, RMES, "ages"),
     ],
 )
 def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
@@ -524,10 +524,9 @@ def test_a_generation_of_another_size_is_told_whole(make, size):
     strategy.resize(size)
     shared = min(size, len(members))
     assert torch.equal(strategy.ask()[:shared], members[:shared])
-    assert strategy.growth_factor == size / 10
     strategy.tell(np.arange(float(size)))
     assert strategy.generation == 1
-    assert strategy.growth_factor == 1
+    assert strategy.population_size == 10
 
 
 @pytest.mark.parametrize(("size", "why"), [(7, "is odd"), (0, "at least 2"), (4.5, "whole number")])

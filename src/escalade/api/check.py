@@ -31,6 +31,8 @@ from escalade.envs.random_play import Player, RandomSlots
 from escalade.envs.spaces import UnsupportedSpace, observation_size
 from escalade.envs.structured import leaves_of
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
+from escalade.strategies.base import Strategy
+from escalade.strategies.checking import check_strategy
 from escalade.training.environments import find_environment
 
 if TYPE_CHECKING:  # a stub alone
@@ -62,12 +64,13 @@ def check(
     early_end: int | tuple[int, ...] | None = None,
     **frames: Any,
 ) -> CheckReport:
-    """Try an environment: spaces, resets, steps, its end, purity and speed.
+    """Try an environment: spaces, resets, steps, its end, purity and speed. Or try a strategy of your own.
 
     Gymnasium's own ``check_env`` is part of it. Takes a few seconds.
 
     Args:
-        env: Gymnasium or EnvPool id, ``package.module:Id-v0``, or a class or a function that makes one.
+        env: Gymnasium or EnvPool id, ``package.module:Id-v0``, or a class or a function that makes one; or a
+            subclass of :class:`escalade.strategies.Strategy`, for which there is nothing else to give.
         env_kwargs: arguments of its constructor.
         backend: who steps it; see :func:`escalade.train`.
         max_episode_steps: cut episodes after this many steps.
@@ -79,6 +82,9 @@ def check(
     Raises:
         InputError: there is no such environment, it does not take these arguments, or an option is wrong.
     """
+    if isinstance(env, type) and issubclass(env, Strategy):
+        wrong = (Finding("strategy", "failed", line) for line in check_strategy(env))
+        return CheckReport(env.__name__, None, tuple(wrong), None)
     if unknown := [name for name in frames if name not in FRAMES]:
         raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], FRAMES)}")
     given = named(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from escalade.errors import InputError
 
 Catch = bool | type[Exception] | tuple[type[Exception], ...]
-"""True: every exception, and sys.exit; or types of them. False: none."""
+"""Exceptions of the user's function that count as the worst of their generation: True for all, or types."""
 
 
 def caught(catch: Catch) -> tuple[type[BaseException], ...]:

@@ -81,4 +81,4 @@ class ARS(GaussianStrategy):
         """The number of a generation's directions that move the centre."""
         if self.top_directions is None:
             return directions
-        return max(1, round(self.top_directions * self.growth_factor))
+        return max(1, round(self.top_directions * self.population_size / self.first_population))

@@ -25,16 +25,16 @@ from escalade.perturbation import (
     write_all,
 )
 from escalade.perturbation.device import device_of
+from escalade.strategies.ranking import default_population
 from escalade.strategies.result import Record, Result
 from escalade.strategies.saving import State, adapted_by, as_kept, copied
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.vectors import Start, distance, first_center, held_center
-from escalade.support.arrays import as_float64, tensor_of
+from escalade.strategies.vectors import Start, center_before, distance, first_center
+from escalade.support.arrays import as_float64
 from escalade.support.generators import generators_seeded
 from escalade.support.keywords import check_keywords, signature_of
 from escalade.support.numbers import population_number, seed_number
-from escalade.support.shared_memory import LARGE
 
 Direction = Literal["maximize", "minimize"]
 Fitness = NDArray[np.float64]
@@ -89,16 +89,12 @@ class Strategy(ABC):
     """True where a centre and noise that are tensors of any device will do."""
 
     adapted: ClassVar[tuple[str, ...]] = ()
-    """Attributes that updates replace, and never write to: saved with the centre, those of base classes too.
-
-    Arrays, tensors and numbers. An int at first is a count, and stays whole: begin other numbers with 0.0.
-    """
+    """Arrays, tensors and numbers that updates replace, and never write to: saved with the centre."""
 
     lr_schedule: Schedule | None = None
-    """The step size of each generation, where there is one."""
-
+    """The step size of each generation, if there is one."""
     sigma_schedule: Schedule
-    """The noise scale of each generation, unless the class has a :attr:`sigma` of its own."""
+    """The noise scale of each generation, if the class has no :attr:`sigma` of its own."""
 
     _draws_globally: ClassVar[bool] = False  # classes of this package don't
 
@@ -177,8 +173,7 @@ class Strategy(ABC):
         Member k stays the same. Only this generation has that size; :meth:`tell` ends it.
 
         Raises:
-            InputError: the strategy's generations are all of one size (:attr:`grows`), or ``population`` is
-                below 2, or odd where members come in mirrored pairs.
+            InputError: :attr:`grows` is False, or the strategy cannot begin with such a population either.
         """
         population = self._size(population)
         if population != self.population_size:
@@ -186,11 +181,6 @@ class Strategy(ABC):
                 raise InputError(f"generations of {type(self).__name__} are all of one size")
             self.population_size = population
             self._sampled = None
-
-    @property
-    def growth_factor(self) -> float:
-        """The size of this generation over ``first_population``: 1, until it is given another."""
-        return self.population_size / self.first_population
 
     @property
     def dimension(self) -> int:
@@ -256,9 +246,8 @@ class Strategy(ABC):
         the worst of the others; ``nonfinite`` then lists the members that gave them.
 
         Raises:
-            InputError: the shape is another one, it does not hold numbers, this generation's members
-                were never asked for, or the centre would not be finite any more, nor sigma; the centre
-                then stays.
+            InputError: it does not hold such numbers, members were not asked for, or the centre or sigma
+                would not be finite any more; the centre then stays.
         """
         if self._sampled is None:
             raise InputError(
@@ -268,8 +257,7 @@ class Strategy(ABC):
         if array.shape != shape:
             raise InputError(f"fitness must have shape {shape}, one number a member, not {array.shape}")
         cleaned, self.nonfinite = finite_fitness(self._sign * array)
-        seen = self._record.judged(self.sample(), cleaned, self.nonfinite) if self._asked else None
-        before, sigma = self._center_before(), self.sigma
+        before, sigma = center_before(self._sampled, self.center), self.sigma
         if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
             with self._generators(1):
                 self.update(cleaned)
@@ -282,8 +270,8 @@ class Strategy(ABC):
             raise Diverged(f"generation {self.generation + 1} takes {beyond}")
         self.update_ratio = moved / norm if norm > 0 else 0.0
         # Last, so that tell can be called again after update raised.
-        if seen is not None:
-            self._record.add(*seen)
+        if self._asked:
+            self._record.add(self._sampled, cleaned, self.nonfinite)
         self.generation += 1
         self.population_size = self.first_population
         self._sampled, self._asked = None, False
@@ -298,17 +286,11 @@ class Strategy(ABC):
             return "sigma beyond the largest number: use smaller rates"
         return ""
 
-    def _center_before(self) -> Tensor:
-        """The centre that an update moves, to keep: a large one is the population's, which has it already."""
-        held = held_center(self._sampled, self.center) if 4 * self.dimension >= LARGE else None
-        return self.center.clone() if held is None else tensor_of(held)
-
     @property
     def result(self) -> Result:
         """Best member, centre and history of what :meth:`ask` gave out.
 
-        Members that only travelled as addresses (:meth:`sample`) are not recorded: to keep the best
-        of them costs memory, and a trainer judges by evaluating the centre.
+        Members that only travelled as addresses (:meth:`sample`) are not recorded.
         """
         best, fitness = self._record.best or (self.center, math.nan)
         return Result(best.clone(), fitness, self.center.clone(), self._record.history.rows)
@@ -365,10 +347,4 @@ class Strategy(ABC):
         self._record = self._record.restored(state)
 
 
-StrategyFactory = Callable[..., Strategy]
-"""A strategy's class, or what is called like one: ``factory(x0, population=..., sigma=..., ...)``."""
-
-
-def default_population(dimension: int) -> int:
-    """``4 + 3 * ln(dimension)`` members: Hansen 2016, arXiv 1604.00772v2, equation 48."""
-    return 4 + int(3 * math.log(dimension))
+StrategyFactory = Callable[..., Strategy]  # called as factory(x0, population=..., sigma=..., ...)

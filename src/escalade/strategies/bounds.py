@@ -43,13 +43,13 @@ class Bounds:
 
     Args:
         bounds: ``(lower, upper)``, each a number or a vector of shape (dimension,); or as scipy has them,
-            one pair ``(lower, upper)`` a parameter, or a ``scipy.optimize.Bounds``. ``None``, also within a
-            list or tuple, or an infinite number is no bound.
+            one pair ``(lower, upper)`` a parameter, or a ``scipy.optimize.Bounds``. Of two parameters, a
+            tuple of two lists or arrays is ``(lower, upper)``, and other nested numbers are pairs.
+            ``None``, also within a list or tuple, or an infinite number is no bound.
         dimension: length of the vector.
 
     Raises:
-        InputError: they do not fit the vector, leave no room between them, are finite but beyond 1e100, or
-            may be read in both ways.
+        InputError: they do not fit the vector, leave no room between them, or are finite but beyond 1e100.
     """
 
     def __init__(self, bounds: Given | None, dimension: int) -> None:
@@ -159,49 +159,13 @@ def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:
         return None, None
     if isinstance(bounds, ScipyBounds):
         return bounds.lb, bounds.ub
-    try:
-        parts: list[Any] = list(bounds)
-    except TypeError:
-        parts = []
-    turned = _turned(parts, dimension)
-    if turned is not None and len(parts) != 2:
-        return turned
-    if len(parts) != 2:
-        raise InputError(
-            "bounds must be (lower, upper), each a number, a vector or None, or one pair for each of the "
-            f"{dimension} parameters"
-        )
-    lower, upper = parts
-    # Two arrays, or two lists, in a tuple are no pairs in the form that scipy documents.
-    if turned is None or (isinstance(bounds, tuple) and not isinstance(lower, tuple)):
-        return lower, upper
-    if _possible(lower, upper) and _possible(*turned):
-        raise InputError(
-            f"bounds {bounds} can mean (lower, upper) or one pair for each of two parameters: give "
-            "tuple(numpy.array(bounds)) for the first, tuple(numpy.transpose(bounds)) for the second"
-        )
-    return turned if _possible(*turned) else (lower, upper)
-
-
-def _turned(parts: Sequence[Any], dimension: int) -> tuple[list[Any], list[Any]] | None:
-    """Lower and upper bounds, where ``parts`` are one pair for each parameter."""
-    try:
-        pairs = [(low, high) for low, high in parts]
-    except (TypeError, ValueError):
-        return None
-    if len(pairs) != dimension:
-        return None
-    low = [-np.inf if low is None else low for low, _ in pairs]
-    return low, [np.inf if high is None else high for _, high in pairs]
-
-
-def _possible(lower: Any, upper: Any) -> bool:
-    """Return True for numbers of which the lower ones are below the upper ones."""
-    try:
-        low, high = (np.array(detached(bound), dtype=np.float64) for bound in (lower, upper))
-        return bool((low < high).all())
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        return False
+    parts: list[Any] = list(bounds)
+    two_bounds = dimension != 2 or np.ndim(parts[0]) == 0
+    if len(parts) == 2 and (two_bounds or (isinstance(bounds, tuple) and not isinstance(parts[0], tuple))):
+        return parts[0], parts[1]
+    if len(parts) != dimension or any(len(pair) != 2 for pair in parts):
+        raise InputError(f"bounds must be (lower, upper), or one pair for each of the {dimension} parameters")
+    return [low for low, _ in parts], [high for _, high in parts]
 
 
 def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:

@@ -12,10 +12,10 @@ import numpy as np
 from escalade.errors import Diverged, InputError
 from escalade.perturbation import DensePopulation
 from escalade.strategies.axis_shape import AxisStrategy, Vector
-from escalade.strategies.base import Common, Fitness, default_population
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import expected_norm, moved, mu_eff_of, with_ties
 from escalade.strategies.gaussian import differences, sums
-from escalade.strategies.ranking import share_ties
+from escalade.strategies.ranking import default_population, share_ties
 from escalade.strategies.sized import Matrix
 from escalade.strategies.vectors import Start
 from escalade.support.numbers import real_number

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
-from escalade.strategies.base import Fitness, default_population
+from escalade.strategies.base import Fitness
 from escalade.strategies.evolution_paths import mu_eff_of, path_growth, with_ties
-from escalade.strategies.ranking import log_weights, share_ties
+from escalade.strategies.ranking import default_population, log_weights, share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy
 
 

@@ -5,7 +5,7 @@ first method call on one of those imports ``torch._dynamo``, which takes longer 
 Adam calls the kernel behind ``torch.optim.Adam(fused=True)`` itself, though its name is private: sums of
 torch's public calls would take several passes over the centre, and give other bits.
 A user's own ``torch.optim`` optimiser works all the same, through
-:class:`escalade.strategies.torch_optimizer.TorchOptimizer`.
+:class:`escalade.strategies.center_optimizer.TorchOptimizer`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.strategies.center_optimizer import CenterOptimizer, Pieces
-from escalade.strategies.torch_optimizer import TorchOptimizer
+from escalade.strategies.center_optimizer import CenterOptimizer, Pieces, TorchOptimizer
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 

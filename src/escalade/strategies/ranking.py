@@ -46,6 +46,11 @@ def log_weights(population: int, parents: int | None = None) -> Array:
     return np.asarray(positive / positive.sum())
 
 
+def default_population(dimension: int) -> int:
+    """``4 + 3 * ln(dimension)`` members: Hansen 2016, arXiv 1604.00772v2, equation 48."""
+    return 4 + int(3 * math.log(dimension))
+
+
 def elite_weights(fitness: Array, elites: int) -> Array:
     """``1 / elites`` for the best ``elites`` members and 0 for the others."""
     by_rank = np.zeros(len(fitness))

@@ -46,6 +46,7 @@ class StrategyEntry(Entry):
 
 
 _of_fixed_size = partial(StrategyEntry, grows=False, adapts_sigma=True, smallest=4)
+_adaptive = partial(StrategyEntry, adapts_sigma=True, options=frozenset({"lr"}))
 
 STRATEGIES: Final[dict[str, StrategyEntry]] = {
     "openai-es": StrategyEntry(
@@ -69,23 +70,19 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         # about the gradient, so it is shorter too.
         defaults={"population": "linear:16:64:64", "lr": "linear:0.07:0.1:64"},
     ),
-    "pgpe": StrategyEntry(
+    "pgpe": _adaptive(
         "PGPE",
         "escalade.strategies.pgpe:PGPE",
         paper="Sehnke et al. 2010",
         use="networks, when the scale of each parameter should adapt",
-        options=frozenset({"lr"}),
         antithetic=True,
         low_rank=True,
-        adapts_sigma=True,
     ),
-    "snes": StrategyEntry(
+    "snes": _adaptive(
         "Separable NES",
         "escalade.strategies.snes:SNES",
         paper="Schaul et al. 2011",
         use="networks and functions, when the scale of each parameter should adapt",
-        options=frozenset({"lr"}),
-        adapts_sigma=True,
     ),
     "simple-gaussian": _of_fixed_size(
         "Simple Gaussian ES",
@@ -94,14 +91,12 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         use="quick starts on easy problems",
         options=frozenset({"lr"}),
     ),
-    "cem": StrategyEntry(
+    "cem": _adaptive(
         "Cross-entropy method",
         "escalade.strategies.cem:CEM",
         paper="de Boer et al. 2005",
         use="quick starts on easy problems",
-        options=frozenset({"lr"}),
         grows=False,
-        adapts_sigma=True,
     ),
     "sep-cma-es": _of_fixed_size(
         "Separable CMA-ES",
@@ -165,13 +160,11 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         grows=False,
         adapts_sigma=True,
     ),
-    "des": StrategyEntry(
+    "des": _adaptive(
         "Discovered ES",
         "escalade.strategies.des:DES",
         paper="Lange et al. 2023",
         use="networks and functions, when the scale of each parameter should adapt",
-        options=frozenset({"lr"}),
-        adapts_sigma=True,
     ),
     "les": StrategyEntry(
         "Learned ES",

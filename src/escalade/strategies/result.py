@@ -45,10 +45,8 @@ class Record:
     ) -> None:
         self._sign, self.best, self.history = sign, best, FitnessHistory(rows)
 
-    def judged(
-        self, members: Population, fitness: NDArray[np.float64], unusable: Sequence[int]
-    ) -> tuple[tuple[Tensor, float] | None, tuple[float, float]]:
-        """The best member and the row that :meth:`add` takes, once the strategy has moved on.
+    def add(self, members: Population, fitness: NDArray[np.float64], unusable: Sequence[int]) -> None:
+        """Take over a generation.
 
         Args:
             members: the generation.
@@ -57,18 +55,13 @@ class Record:
         """
         usable = np.delete(np.arange(len(fitness)), unusable)
         if not len(usable):
-            return self.best, (math.nan, math.nan)
+            return self.history.append(math.nan, math.nan)
         known = fitness[usable]
         best, mean = self._sign * float(known.max()), self._sign * float(known.mean())
-        if self.best is not None and not self._sign * best > self._sign * self.best[1]:
-            return self.best, (best, mean)
-        (vector,) = write_all(members, [int(usable[known.argmax()])])
-        return (torch.from_numpy(vector), best), (best, mean)
-
-    def add(self, best: tuple[Tensor, float] | None, row: tuple[float, float]) -> None:
-        """Take over a generation."""
-        self.best = best
-        self.history.append(*row)
+        if self.best is None or self._sign * best > self._sign * self.best[1]:
+            (vector,) = write_all(members, [int(usable[known.argmax()])])
+            self.best = torch.from_numpy(vector), best
+        return self.history.append(best, mean)
 
     def state(self) -> dict[str, Tensor | int | float]:
         """The entries of a strategy's state; none before the first generation."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from escalade.errors import InputError
 from escalade.support.numbers import LARGEST
@@ -17,48 +19,33 @@ Rate = float | str | Schedule
 """A number, a schedule, or the text of one."""
 
 
-class _Formula:
-    """A schedule whose name holds its numbers, by which a resumed search tells it from another."""
+@dataclass(frozen=True)
+class Formula:
+    """A schedule that was a number or a text: its kind, and the numbers of the text."""
 
-    def __init__(self, formula: Callable[..., float], *numbers: float) -> None:
-        self._formula, self._numbers = formula, numbers
-        self.__qualname__ = f"{formula.__name__.strip('_')}({', '.join(map(str, numbers))})"
+    kind: str
+    numbers: tuple[float, ...]
 
     def __call__(self, generation: int) -> float:
-        return self._formula(generation, *self._numbers)
+        return _FORMULAS[self.kind].value(generation, *self.numbers)
+
+    @property
+    def ends_at_zero(self) -> bool:
+        """True if its end, or its factor without a floor above it, is 0."""
+        return not any(self.numbers[1:] if self.kind == "exponential" else self.numbers[1:2])
 
 
-def constant(value: float) -> Schedule:
-    """Always ``value``."""
-    return _Formula(_constant, value)
+class _Kind(NamedTuple):
+    value: Callable[..., float]
+    form: str
+    fewest: int = 3
 
 
-def exponential(start: float, factor: float, floor: float = 0.0) -> Schedule:
-    """``start * factor**generation``, not below ``floor``."""
-    return _Formula(_exponential, start, factor, floor)
-
-
-def linear(start: float, end: float, generations: float) -> Schedule:
-    """From ``start`` to ``end`` in a straight line over ``generations``, then ``end``."""
-    return _Formula(_linear, start, end, generations)
-
-
-def cosine(start: float, end: float, generations: float) -> Schedule:
-    """Half a cosine from ``start`` to ``end`` over ``generations``, then ``end``."""
-    return _Formula(_cosine, start, end, generations)
-
-
-def step(start: float, factor: float, every: float) -> Schedule:
-    """``start``, multiplied by ``factor`` each ``every`` generations."""
-    return _Formula(_step, start, factor, every)
-
-
-# Functions of the module and not of the functions above: strategies that hold them are pickled.
 def _constant(generation: int, value: float) -> float:
     return value
 
 
-def _exponential(generation: int, start: float, factor: float, floor: float) -> float:
+def _exponential(generation: int, start: float, factor: float, floor: float = 0.0) -> float:
     return max(_grown(start, factor, generation), floor)
 
 
@@ -75,20 +62,21 @@ def _step(generation: int, start: float, factor: float, every: float) -> float:
 
 
 def _grown(start: float, factor: float, times: float) -> float:
-    """``start * factor**times``; the largest number there is where it would be larger."""
+    """``start * factor**times``, or the largest number there is if it would be larger."""
     try:  # of floats: whole numbers would go on, ever slower
         return min(float(start * float(factor) ** times), sys.float_info.max)
     except OverflowError:
         return sys.float_info.max
 
 
-_KINDS: dict[str, tuple[Callable[..., Schedule], str, int]] = {
-    "exponential": (exponential, "START:FACTOR[:FLOOR]", 2),
-    "linear": (linear, "START:END:GENERATIONS", 3),
-    "cosine": (cosine, "START:END:GENERATIONS", 3),
-    "step": (step, "START:FACTOR:EVERY", 3),
+_FORMULAS = {
+    "exponential": _Kind(_exponential, "START:FACTOR[:FLOOR]", 2),
+    "linear": _Kind(_linear, "START:END:GENERATIONS"),
+    "cosine": _Kind(_cosine, "START:END:GENERATIONS"),
+    "step": _Kind(_step, "START:FACTOR:EVERY"),
+    "constant": _Kind(_constant, "", 1),
 }
-FORMS = ", ".join(f"{kind}:{form}" for kind, (_, form, _) in _KINDS.items())
+FORMS = ", ".join(f"{name}:{kind.form}" for name, kind in _FORMULAS.items() if kind.form)
 
 
 def parse(value: Rate, name: str = "schedule", zero: bool = False) -> Schedule:
@@ -114,21 +102,19 @@ def parse(value: Rate, name: str = "schedule", zero: bool = False) -> Schedule:
     kind, *rest = str(value).split(":")
     try:
         if not rest:
-            numbers, made = [float(kind)], constant
-        else:
-            made, form, fewest = _KINDS[kind]
-            numbers = [float(number) for number in rest]
-            if not fewest <= len(numbers) <= form.count(":") + 1:
-                raise ValueError
+            kind, rest = "constant", [kind]
+        numbers = tuple(map(float, rest))
+        if not _FORMULAS[kind].fewest <= len(numbers) <= _FORMULAS[kind].form.count(":") + 1:
+            raise ValueError
     except (KeyError, ValueError):
         raise InputError(f"{name} {str(value)!r} is neither a number nor one of {FORMS}") from None
     if not all(math.isfinite(n) and n >= 0 for n in numbers) or numbers[0] == 0:
         raise InputError(f"{name} {value!r}: it must start above 0 and hold no negative number")
     if max(numbers) > LARGEST:
         raise InputError(f"{name} {value!r} must be at most {LARGEST:g}: centre and members are float32")
-    if rest and kind != "exponential" and numbers[2] == 0:
+    if len(numbers) == 3 and kind != "exponential" and numbers[2] == 0:
         raise InputError(f"{name} {value!r}: its last number must be above 0")
-    return made(*numbers)
+    return Formula(kind, numbers)
 
 
 def _checked(schedule: Schedule, name: str, zero: bool, generation: int) -> float:
@@ -158,21 +144,16 @@ def parse_sigma(value: Rate, name: str = "sigma") -> Schedule:
         InputError: as :func:`parse`, or the schedule ends at zero.
     """
     schedule = parse(value, name)
-    if not callable(value) and ":" not in str(value):
-        return schedule
-    if isinstance(value, str) and _ends_at_zero(value):
-        raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
+    if isinstance(schedule, Formula):
+        if schedule.kind == "constant":
+            return schedule
+        if schedule.ends_at_zero:
+            raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
     return partial(_above_zero, schedule)
 
 
 def _above_zero(schedule: Schedule, generation: int) -> float:
     return max(schedule(generation), SMALLEST_SIGMA)
-
-
-def _ends_at_zero(text: str) -> bool:
-    """True for a schedule whose end, or factor without a floor above it, is 0."""
-    kind, _, *ends = text.split(":")
-    return not any(map(float, ends if kind == "exponential" else ends[:1]))
 
 
 def parse_share(value: Rate, name: str) -> Schedule:
@@ -212,13 +193,14 @@ class PopulationSchedule(str):
 
     def __new__(cls, text: str) -> PopulationSchedule:
         made = super().__new__(cls, text)
-        if ":" not in made:
+        schedule = parse(str(made), "`population`")
+        if not isinstance(schedule, Formula) or schedule.kind == "constant":
             raise InputError(f"`population` {text!r} is neither a whole number nor one of {FORMS}")
-        made._schedule, (kind, *numbers) = parse(str(made), "`population`"), made.split(":")
-        ends = numbers[:2] if kind in ("linear", "cosine") else numbers[:1]
-        if not all(SMALLEST_POPULATION <= float(end) <= LARGEST_POPULATION for end in ends):
+        ends = schedule.numbers[: 2 if schedule.kind in ("linear", "cosine") else 1]
+        if not all(SMALLEST_POPULATION <= end <= LARGEST_POPULATION for end in ends):
             bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
             raise InputError(f"`population` {text!r} must stay between {bounds} members")
+        made._schedule = schedule
         return made
 
     def members(self, generation: int) -> int:

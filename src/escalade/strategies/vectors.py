@@ -12,7 +12,8 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, Population
-from escalade.support.arrays import holds_numbers
+from escalade.support.arrays import holds_numbers, tensor_of
+from escalade.support.shared_memory import LARGE
 
 Start = ArrayLike | Tensor
 """A first centre, as users hand it over."""
@@ -75,6 +76,12 @@ def held_center(population: Population | None, center: Tensor) -> Any:
         return None
     blocks = (slice(low, low + _BLOCK) for low in range(0, len(array), _BLOCK))
     return held if all(np.array_equal(held[block], array[block]) for block in blocks) else None
+
+
+def center_before(population: Population | None, center: Tensor) -> Tensor:
+    """The centre that an update moves, to keep: a large one is the population's, which has it already."""
+    held = held_center(population, center) if 4 * center.numel() >= LARGE else None
+    return center.clone() if held is None else tensor_of(held)
 
 
 def distance(first: Tensor, second: Tensor) -> float:

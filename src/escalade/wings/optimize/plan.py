@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from escalade.errors import InputError
-from escalade.strategies.base import Direction, StrategyFactory, default_population
+from escalade.strategies.base import Direction, StrategyFactory
+from escalade.strategies.ranking import default_population
 from escalade.strategies.registry import STRATEGIES
 from escalade.support.imports import called
 from escalade.support.keywords import keywords_of

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size
-from escalade.strategies.base import Direction, Strategy, StrategyFactory, default_population
+from escalade.strategies.base import Direction, Strategy, StrategyFactory
 from escalade.strategies.bounds import Bounds
+from escalade.strategies.ranking import default_population
 from escalade.support.imports import called
 from escalade.support.keywords import check_call, fixed_by, keywords_of, parameters_of
 from escalade.wings.optimize.margin import lattice_of
