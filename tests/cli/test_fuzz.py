@@ -1,4 +1,4 @@
-"""Files of a run folder, damaged in every way that their checksums do not show: one line, never a traceback.
+"""Files of a run folder that are damaged: one line, never a traceback.
 
 Each case copies a small run, changes one of its files, and gives the folder to a command in this
 process. Seeds are fixed, so a case that fails can be run again alone. ``make test-all`` runs more of them
@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import copy
 import io
-import json
-import math
 import os
 import random
 import shutil
@@ -20,19 +17,16 @@ import traceback
 import warnings
 from functools import cache
 
-import numpy as np
 import pytest
-from safetensors.numpy import save
 
 import escalade
 from escalade.api import evaluate as evaluating
 from escalade.cli import main as cli
 from escalade.perturbation import registry as noise
-from escalade.storage.tensors import digest, read
 from escalade.training import run as session
 
-CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "120"))
-PARTS = 4  # of the cases: what is run as one test
+CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "80"))
+PARTS = 2  # of the cases: what is run as one test
 
 BASES = {
     "openai-es": {},
@@ -54,10 +48,7 @@ COSTLY = {
     "max_episode_steps",
     "generation",
 }
-HUGE = (2**62, 10**30, -(10**30), 1e308, math.inf)
-VALUES = (None, True, False, 0, 1, -1, 1.5, math.nan, "", "x", "7", [], [1], {}, {"a": 1}, *HUGE)
 TOML = ('"x"', "-1", "0", "true", "[]", "{}", "nan", "inf", "1e400", "9" * 5000, "[1]")
-TYPES = (np.int8, np.float16, np.float64, np.bool_, np.uint64)
 LINES = ("", "x", ",", "\u00b2,1,1", "-1", "9" * 5000, "\x00", '"', "nan," * 30, "1e400", "3" + ",1" * 16)
 
 
@@ -106,116 +97,25 @@ def make_bases(place):
         )
 
 
-def places(value, path=()):
-    """Paths to everything in a JSON value."""
-    found = [path] if path else []
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in inner:
-        found += places(item, (*path, key))
-    return found
-
-
-def edit_json(value, chance):
-    """The value with one structural change, and the change in words."""
-    changed = copy.deepcopy(value)
-    path = chance.choice(places(changed))
-    holder = changed
-    for key in path[:-1]:
-        holder = holder[key]
-    old, kind = holder[path[-1]], chance.choice(["drop", "replace", "replace", "nest", "rename", "add"])
-    if kind == "drop":
-        del holder[path[-1]]
-    elif kind == "nest":
-        holder[path[-1]] = chance.choice([[old], {"x": old}])
-    elif kind == "rename" and isinstance(holder, dict):
-        holder[f"{path[-1]}_"] = holder.pop(path[-1])
-    elif kind == "add" and isinstance(holder, dict):
-        holder["of_the_future"] = 1
-    else:
-        choices = [v for v in VALUES if not (COSTLY & set(path) and v in HUGE)]
-        holder[path[-1]] = chance.choice(choices)
-    return changed, f"{kind} {path}"
-
-
-def edit_tensors(tensors, chance):
-    """The tensors with one change, and the change in words."""
-    changed = {name: value.copy() for name, value in tensors.items()}
-    name = chance.choice(sorted(changed))
-    value = changed[name]
-    match kind := chance.choice(["drop", "rename", "longer", "shape", "type", "bits", "nan", "empty"]):
-        case "drop":
-            del changed[name]
-        case "rename":
-            changed[f"{name}_"] = changed.pop(name)
-        case "longer":
-            changed[name] = np.concatenate([value.reshape(-1), value.reshape(-1)])
-        case "shape":
-            changed[name] = value.reshape(1, -1)
-        case "type":
-            changed[name] = value.astype(
-                chance.choice([np.int8, np.float16, np.float64, np.bool_, np.uint64])
-            )
-        case "bits":
-            data = bytearray(value.tobytes())
-            if data:
-                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-            changed[name] = np.frombuffer(bytes(data), value.dtype).reshape(value.shape)
-        case "nan":
-            changed[name] = np.full_like(value, np.nan if value.dtype.kind == "f" else 1)
-        case "empty":
-            changed[name] = value.reshape(-1)[:0]
-    return changed, f"{kind} {name}"
-
-
-def write_text_of_state(path, tensors, text):
-    """Write a file whose checksum is right, whatever the text of its state."""
-    arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}
-    path.write_bytes(save(arrays, metadata={"state": text, "sha256": digest(arrays, text)}))
-
-
-def edit_file_of_tensors(path, chance):
-    tensors, state = read(path)
-    kind = chance.random()
-    if kind < 0.6:
-        state, done = edit_json(state, chance)
-        write_text_of_state(path, tensors, json.dumps(state))
-    elif kind < 0.85:
-        tensors, done = edit_tensors(tensors, chance)
-        write_text_of_state(path, tensors, json.dumps(state))
-    elif kind < 0.9:
-        text, done = chance.choice(
-            [
-                ("[" * 5000 + "]" * 5000, "deep list"),
-                ('{"a":' * 5000 + "1" + "}" * 5000, "deep table"),
-                ("9" * 5000, "long number"),
-                ("[]", "list"),
-                ("null", "null"),
-                ("{}", "empty"),
-                ("", "nothing"),
-            ]
-        )
-        write_text_of_state(path, tensors, text)
-    else:
-        data = bytearray(path.read_bytes())
-        cut = chance.randrange(len(data))
-        data[cut] ^= 1 << chance.randrange(8)
-        path.write_bytes(bytes(data if chance.random() < 0.5 else data[:cut]))
-        done = f"raw at {cut}"
-    return done
+def edit_bytes(path, chance):
+    """One bit turned, or the end cut off: which a checksum shows."""
+    data = bytearray(path.read_bytes())
+    cut = chance.randrange(len(data))
+    data[cut] ^= 1 << chance.randrange(8)
+    path.write_bytes(bytes(data if chance.random() < 0.5 else data[:cut]))
+    return f"raw at {cut}"
 
 
 def edit_text(path, chance):
     """One change to a line of a text file."""
     lines = path.read_text().splitlines()
     at = chance.randrange(len(lines))
-    match kind := chance.choice(["drop", "value", "line", "double", "cut", "nest", "bytes", "empty", "swap"]):
+    match kind := chance.choice(["drop", "value", "line", "double", "cut", "bytes", "empty", "swap"]):
         case "drop":
             del lines[at]
         case "value":
             name = lines[at].partition("=")[0].strip()
-            new = chance.choice(
-                ['"x"', "-1", "0", "true", "[]", "{}", "nan", "inf", "1e400", "9" * 5000, "[1]"]
-            )
+            new = chance.choice(TOML)
             lines[at] = f"{name} = {new}" if not (name in COSTLY and new == "1e400") else "x"
         case "line":
             lines[at] = chance.choice(LINES)
@@ -223,8 +123,6 @@ def edit_text(path, chance):
             lines.insert(at, lines[at])
         case "cut":
             lines[at] = lines[at][: chance.randrange(len(lines[at]) + 1)]
-        case "nest":
-            lines[at] = f"env_kwargs = {'[' * 3000}{']' * 3000}"
         case "swap":
             lines[at], lines[-1] = lines[-1], lines[at]
         case "empty":
@@ -234,12 +132,6 @@ def edit_text(path, chance):
         data[: len(data) // 2] + b"\xff\xfe" + data[len(data) // 2 :] if kind == "bytes" else data
     )
     return f"{kind} line {at}"
-
-
-def edit_summary(path, chance):
-    changed, done = edit_json(json.loads(path.read_text()), chance)
-    path.write_text(chance.choice([json.dumps(changed), "[" * 5000, "9" * 5000, "[]", ""]))
-    return done
 
 
 def replace_by_another_kind(path, chance):
@@ -276,24 +168,21 @@ def mutate(run, chance):
     film = ["render", str(run), "--max-steps", "1"]
     draw = ["plot", str(run), "--output", str(run / "c.png")]
     kind = chance.random()
-    if kind < 0.62:
-        return f"checkpoint: {edit_file_of_tensors(latest, chance)}", chance.choice([go_on, go_on, look])
-    if kind < 0.74:
-        done = edit_file_of_tensors(run / "best.safetensors", chance)
+    if kind < 0.2:
+        return f"checkpoint: {edit_bytes(latest, chance)}", chance.choice([go_on, go_on, look])
+    if kind < 0.3:
+        done = edit_bytes(run / "best.safetensors", chance)
         return f"best: {done}", chance.choice([film, [*look, "--checkpoint", "best"]])
-    if kind < 0.82:
+    if kind < 0.5:
         if chance.random() < 0.5:  # a run that was killed before its first checkpoint
             shutil.rmtree(run / "checkpoints")
             (run / "progress.csv").unlink()
-        return f"config: {edit_text(run / 'config.toml', chance)}", chance.choice(
-            [go_on, go_on, go_on, look, look, draw]
-        )
-    if kind < 0.9:
+        done = edit_text(run / "config.toml", chance)
+        return f"config: {done}", chance.choice([go_on, go_on, go_on, look, look, draw])
+    if kind < 0.7:
         command = draw if chance.random() < 0.1 else go_on
         return f"progress: {edit_text(run / 'progress.csv', chance)}", command
-    if kind < 0.93:
-        return f"summary: {edit_summary(run / 'summary.json', chance)}", chance.choice([film, go_on])
-    if kind < 0.95:
+    if kind < 0.75:
         shutil.copy(run / "policy.safetensors", latest)
         return "a policy as a checkpoint", chance.choice([go_on, look])
     victim = chance.choice([latest, *(path for path in run.iterdir() if path.is_file())])

@@ -142,21 +142,18 @@ def test_every_option_is_a_flag_with_help():
         ("lr", "linear:1:0:5", "linear:1:0:5"),
         ("hidden", "64,32", (64, 32)),
         ("hidden", "", ()),
-        ("hidden", "7", (7,)),
         ("env_kwargs", '{"a": [1]}', {"a": [1]}),
         ("workers", "none", None),
-        ("generations", "None", None),
         ("target_return", "-110", -110.0),
         ("bias", "no", False),
         ("observation_clip", "none", "none"),
         ("observation_clip", "7", 7.0),
         ("early_end", "20", 20),
         ("early_end", "20,200", (20, 200)),
-        ("early_end", "none", None),
     ],
 )
 def test_flags_are_converted(name, text, value):
-    converted = convert(name, text, text=True)
+    converted = convert(name, text)
     assert converted == value
     assert isinstance(converted, type(value))
 
@@ -170,20 +167,14 @@ def test_one_number_is_a_list_of_one():
     [
         ("population", 2.5),
         ("population", True),
-        ("population", float("inf")),
         ("sigma", [1]),
-        ("weight_penalty", "0.9"),
         ("weight_penalty", float("nan")),
-        ("weight_penalty", 10**400),
         ("bias", 1),
-        ("bias", "true"),
         ("hidden", [1, "x"]),
         ("hidden", 5.5),
-        ("hidden", True),
         ("env", 3),
         ("env_kwargs", [1]),
         ("wrappers", [1]),
-        ("wrappers", {"a": 1}),
         ("observation_clip", "off"),
     ],
 )
@@ -270,13 +261,6 @@ def test_a_preset_may_be_for_an_environment_with_arguments():
     assert by_id == {key: value for key, value in asked.items() if key != "env_kwargs"} | {"env": name}
 
 
-def test_paths_may_be_path_objects(tmp_path):
-    config = Config(**from_values({"env": "X-v0", "run_dir": tmp_path}))
-    assert config == Config(env="X-v0", run_dir=tmp_path) == Config(env="X-v0", run_dir=str(tmp_path))
-    (tmp_path / "c.toml").write_text(to_toml(config))
-    assert Config(**read_toml(tmp_path / "c.toml")) == config
-
-
 def test_arguments_of_the_environment_go_over_those_of_a_preset_one_by_one():
     own = presets.options("Ant-v5", "auto", {})["env_kwargs"]
     given = {"env": "Ant-v5", "env_kwargs": {"healthy_reward": 0.5}}
@@ -298,32 +282,6 @@ def test_a_small_population_does_without_the_directions_of_a_preset(population, 
     assert presets.layer(given, {}, "auto").strategy_options.get("top_directions") == expected
     asked = given | {"strategy_options": {"top_directions": 8}}
     assert presets.layer(asked, {}, "auto").strategy_options["top_directions"] == 8
-
-
-BEYOND = {"deep": "env_kwargs = " + "[" * 9000, "long": "seed = " + "9" * 5000, "open": "a = {" * 3000}
-
-
-@pytest.mark.parametrize("text", BEYOND.values(), ids=BEYOND)
-def test_toml_beyond_what_python_reads_is_one_line(text, tmp_path):
-    (tmp_path / "c.toml").write_text(text)
-    with pytest.raises(InputError, match=r"config file .*c\.toml is "):
-        read_toml(tmp_path / "c.toml")
-
-
-def test_arguments_nested_too_deeply_are_refused():
-    deep = {}
-    for _ in range(30):
-        deep = {"a": deep}
-    with pytest.raises(InputError, match=r"`env_kwargs` .* it takes a JSON object"):
-        from_values({"env_kwargs": deep})
-
-
-@pytest.mark.parametrize("text", ["", "[config]\n[result]\n", "[config]\nsigma = 'x'", "config = 3"])
-def test_a_preset_that_is_not_one_is_named_in_one_line(text, tmp_path, monkeypatch):
-    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
-    (tmp_path / "Mine-v0.toml").write_text(text)
-    with pytest.raises(InputError, match=r"Mine-v0\.toml"):
-        presets.read("Mine-v0")
 
 
 def test_a_preset_leaves_out_what_another_policy_does_not_read():
@@ -384,11 +342,6 @@ def test_unknown_presets_are_named_with_their_nearest():
     with pytest.raises(InputError, match="no preset 'CartPole-v2'; did you mean CartPole-v1"):
         presets.options("x", "CartPole-v2")
     assert presets.options("Nothing-v0", "auto") == presets.options("CartPole-v1", None) == {}
-
-
-def test_the_object_store_is_no_workers():
-    with pytest.raises(InputError, match=r"^`worker_resources` object_store_memory is a node's"):
-        Config(env="x", engine="ray", worker_resources={"object_store_memory": 10**8})
 
 
 @pytest.mark.parametrize("resources", [{"CPU": 0}, {"CPU": 0.0, "GPU": 0}])

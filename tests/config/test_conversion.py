@@ -3,37 +3,27 @@
 import numpy as np
 import pytest
 
-from escalade.config.conversion import convert, from_values, parse_toml
+from escalade.config.conversion import convert, from_values
 from escalade.errors import InputError
-
-
-def test_brackets_that_are_open_are_counted_before_a_file_is_parsed(tmp_path):
-    path = tmp_path / "config.toml"
-    path.write_text(f"env_kwargs = {'[' * 3000}{']' * 3000}\n")
-    with pytest.raises(InputError) as raised:
-        parse_toml(path)
-    assert str(raised.value) == f"config file {path} is nested too deeply"
-    path.write_text(f'wrappers = ["a", "b"]\n# {"[]" * 3000}\n')
-    assert parse_toml(path) == {"wrappers": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
     ("name", "value", "kept"), [("sigma", np.float64(0.5), 0.5), ("population", np.int32(8), 8)]
 )
 def test_a_number_of_numpys_is_taken_as_pythons(name, value, kept):
-    found = convert(name, value, text=False)
+    found = convert(name, value)
     assert (found, type(found)) == (kept, type(kept))
 
 
 @pytest.mark.parametrize("name", ["crop", "resize", "recorder", "info_keys", "wrappers"])
 def test_none_is_no_value_of_a_list(name):
     for none in ("none", "None", (), None):
-        assert convert(name, none, text=isinstance(none, str)) == ()
+        assert convert(name, none) == ()
 
 
 def test_none_among_several_flags_is_one_of_them():
-    assert convert("wrappers", ["none"], text=True) == ()  # as --wrap none is read
-    assert convert("info_keys", ["none"], text=False) == ("none",)
+    assert convert("wrappers", ["none"]) == ()  # as --wrap none is read
+    assert convert("info_keys", ["none"]) == ("none",)
 
 
 def test_arguments_are_what_a_resumed_run_reads():

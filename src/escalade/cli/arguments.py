@@ -164,7 +164,7 @@ def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values
     """
     return split_strategy(
         {
-            name: convert(name, value, text=isinstance(value, str))
+            name: convert(name, value)
             for name, value in vars(parsed).items()
             if name in OPTIONS and name not in but and value is not None
         }

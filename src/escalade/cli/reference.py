@@ -106,7 +106,7 @@ def _result(result: dict[str, Any] | None) -> list[str]:
 
 def _bench(parsed: argparse.Namespace) -> int:
     rounds = whole("rounds", parsed.rounds) or 5
-    seconds = convert("seconds", parsed.seconds or "3", text=True) or 0.0  # none, which bench refuses
+    seconds = convert("seconds", parsed.seconds or "3") or 0.0  # none, which bench refuses
     config = config_typed(parsed).replace(**dict.fromkeys(NOT_MEASURED))  # a preset may have them
     warm_up_for(config)
     from escalade.api.bench import bench

@@ -6,7 +6,6 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from itertools import accumulate
 from typing import Any, get_origin
 
 import numpy as np
@@ -20,12 +19,8 @@ from escalade.storage.files import read_text
 
 Values = dict[str, Any]
 
-_DEEPEST_TEXT = 100
-"""Brackets of a TOML text that are open at a time; those in strings count too."""
-_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
-
-def convert(name: str, value: Any, *, text: bool) -> Any:
+def convert(name: str, value: Any) -> Any:
     """Turn a flag's text, or a TOML or Python value, into what the option ``name`` holds.
 
     Raises:
@@ -41,11 +36,11 @@ def convert(name: str, value: Any, *, text: bool) -> Any:
     if annotation == tuple[str, ...] and isinstance(value, str) and not repeats:
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
-        return as_type(annotation, value, text)
+        return as_type(annotation, value)
     except InputError:  # a ValueError too, and already in words
         raise
-    except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
-        raise InputError(f"`{name}` {_short(value)} is not valid: it takes {describe(annotation)}") from None
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        raise InputError(f"`{name}` {value!r:.200} is not valid: it takes {describe(annotation)}") from None
 
 
 def from_values(values: Mapping[str, Any], where: str = "") -> Values:
@@ -58,7 +53,7 @@ def from_values(values: Mapping[str, Any], where: str = "") -> Values:
         if unknown := [name for name in values if name not in OPTIONS]:
             names = {name: name for name in OPTIONS}
             raise InputError(f"unknown option {unknown[0]!r}{meant(unknown[0], names)}")
-        return split_strategy({name: convert(name, value, text=False) for name, value in values.items()})
+        return split_strategy({name: convert(name, value) for name, value in values.items()})
 
 
 def read_toml(path: str | os.PathLike[str]) -> Values:
@@ -77,11 +72,7 @@ def parse_toml(path: str | os.PathLike[str]) -> Values:
         InputError: it cannot be read, or is not TOML.
     """
     try:
-        text = read_text(path, "config file")
-        # Counted: where the parser meets the end of the stack, finalizers that run then complain too.
-        if max(accumulate((_STEPS.get(sign, 0) for sign in text), initial=0)) > _DEEPEST_TEXT:
-            raise InputError(f"config file {path} is nested too deeply")
-        return tomllib.loads(text)
+        return tomllib.loads(read_text(path, "config file"))
     except InputError:  # a ValueError too, and already in words
         raise
     except ValueError as problem:  # TOMLDecodeError is one, and so is a number of too many digits
@@ -97,8 +88,8 @@ def to_toml(config: Config) -> str:
     if config.run_dir is None:
         del values["run_dir"]
     for name in ("env_kwargs", "strategy_options"):
-        if _holds_null(values[name]):  # which TOML has not: the JSON text says it
-            values[name] = json.dumps(values[name])
+        if "null" in (text := json.dumps(values[name])):  # which TOML has not: the JSON text says it
+            values[name] = text
     return toml_text(values)
 
 
@@ -106,20 +97,6 @@ def toml_text(values: Mapping[str, Any]) -> str:
     """TOML of plain values; those that are None are left out."""
     lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
     return "\n".join(lines) + "\n"
-
-
-def _short(value: Any) -> str:
-    """The value as an error shows it: not too long, and without digits that Python refuses to print."""
-    try:
-        shown = repr(value)
-    except (ValueError, RecursionError):
-        return "given"
-    return shown if len(shown) <= 200 else f"{shown[:200]}..."
-
-
-def _holds_null(value: Any) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return value is None or any(_holds_null(item) for item in inner)
 
 
 def _toml(value: Any) -> str:

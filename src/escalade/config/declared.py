@@ -4,80 +4,59 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import Field, field
+from dataclasses import Field, dataclass, field
 from operator import ge, gt, le, lt
 from typing import Any
 
 from escalade.errors import InputError
 from escalade.support.registry import Entry, check_named
 
-_HOLDS = {"at least": ge, "above": gt, "below": lt, "at most": le}
+_BOUNDS = {"min": ("at least", ge), "above": ("above", gt), "below": ("below", lt), "max": ("at most", le)}
 
 
-def option(
-    group: str,
-    default: Any,
-    text: str,
-    *,
-    form: str | None = None,
-    choices: Collection[str] = (),
-    own: str = "",
-    min: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
-    max: float | None = None,
-    lengths: Collection[int] = (),
-    check: Callable[[Any], object] | None = None,
-    unset: str = "none",
-    resumable: bool = False,
-    free: bool = False,
-    settled: bool = False,
-    flag: str | None = None,
-    repeats: bool = False,
-    rare: bool = False,
-) -> Any:
-    """A field of a config's dataclass, with what it may be and what ``--help`` and resuming must know of it.
+@dataclass(frozen=True)
+class Declaration:
+    """What an option may be, and what ``--help`` and resuming must know of it."""
 
-    Args:
-        group: the heading of ``--help`` that it stands under.
-        default: its value when it is not given.
-        text: what it does, in one line.
-        form: how its value is written, such as ``N``; None where its type says that.
-        choices: the names it takes, where its type does not list them, such as a registry. Options that only
-            some entries of a registry read (:attr:`Entry.options`) are refused with the others.
-        own: the form of what else it takes, of the user's own: with a colon in it.
-        min: a number is at least this, and so is each of several.
-        above: likewise, above this.
-        below: likewise, below this.
-        max: likewise, at most this.
-        lengths: how many numbers it may hold.
-        check: refuses values that are otherwise right, with an :class:`InputError`.
-        unset: what None stands for.
-        resumable: whether it may change when a run is resumed.
-        free: whether no result of a run depends on it.
-        settled: whether a run settles it by its environment if it is not given.
-        flag: its flag, where that is not its name.
-        repeats: whether its flag may be given several times.
-        rare: whether only ``--help-all`` lists it.
-    """
-    bounds = {"at least": min, "above": above, "below": below, "at most": max}
-    metadata = {
-        "group": group,
-        "help": text,
-        "form": form,
-        "choices": choices,
-        "own": own,
-        "bounds": {words: bound for words, bound in bounds.items() if bound is not None},
-        "lengths": lengths,
-        "check": check,
-        "unset": unset,
-        "resumable": resumable,
-        "free": free,
-        "settled": settled,
-        "flag": flag,
-        "repeats": repeats,
-        "rare": rare,
-    }
+    group: str
+    """The heading of ``--help`` that it stands under."""
+    help: str
+    """What it does, in one line."""
+    form: str | None = None
+    """How its value is written, such as ``N``; None if its type says that."""
+    choices: Collection[str] = ()
+    """The names it takes, if its type does not list them, such as a registry. Options that only some entries
+    of a registry read (:attr:`Entry.options`) are refused with the others."""
+    own: str = ""
+    """The form of what else it takes, of the user's own: with a colon in it."""
+    min: float | None = None
+    """The least that a number, or each of several, may be."""
+    above: float | None = None
+    below: float | None = None
+    max: float | None = None
+    lengths: Collection[int] = ()
+    """How many numbers it may hold."""
+    check: Callable[[Any], object] | None = None
+    """Refuses values that are otherwise right, with an :class:`InputError`."""
+    unset: str = "none"
+    """What None stands for."""
+    resumable: bool = False
+    """True if it may change when a run is resumed."""
+    free: bool = False
+    """True if no result of a run depends on it."""
+    settled: bool = False
+    """True if a run settles it by its environment when it is not given."""
+    flag: str | None = None
+    """Its flag, if that is not its name."""
+    repeats: bool = False
+    """True if its flag may be given several times."""
+    rare: bool = False
+    """True if only ``--help-all`` lists it."""
+
+
+def option(group: str, default: Any, help: str, **declared: Any) -> Any:
+    """A field of a config's dataclass; its metadata are those of a :class:`Declaration`."""
+    metadata = vars(Declaration(group, help, **declared))
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -110,9 +89,9 @@ def _check_value(name: str, value: Any, declared: Mapping[str, Any]) -> None:
             shown = f"`{name}` {','.join(map(str, several))}"
             if math.isinf(number):
                 raise InputError(f"{shown} must be a finite number")
-            for words, bound in declared["bounds"].items():
-                if not _HOLDS[words](number, bound):
-                    raise InputError(f"{shown} must be {words} {bound}")
+            for end, (words, holds) in _BOUNDS.items():
+                if declared[end] is not None and not holds(number, declared[end]):
+                    raise InputError(f"{shown} must be {words} {declared[end]}")
     if isinstance(value, tuple) and declared["lengths"] and len(value) not in declared["lengths"]:
         allowed = " or ".join(str(length) for length in declared["lengths"] if length)
         raise InputError(f"`{name}` {','.join(map(str, value))} must be {allowed} whole numbers")

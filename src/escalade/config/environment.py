@@ -28,22 +28,13 @@ class EnvironmentOptions:
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "simulator backend", choices=BACKEND_CHOICES, settled=True)
     max_episode_steps: int | None = _environment(
-        None,
-        "cut episodes after this many steps",
-        unset="its own limit, or 5,000",
-        min=1,
-        max=_INT32,
-        settled=True,
+        None, "step limit of an episode", unset="its own, or 5,000", min=1, max=_INT32, settled=True
     )
     fresh_environments: bool = _more_environment(
-        False, "build a new environment for every episode, where one carries something over to the next"
+        False, "build a new environment for every episode, if one carries something over to the next"
     )
     cutoff: cutoff.Cutoff | None = _more_environment(
-        None,
-        f"cap on the population's episodes: {cutoff.FORMS}",
-        form="CAP",
-        unset=cutoff.UNSET,
-        settled=True,
+        None, f"cap on training episodes: {cutoff.FORMS}", form="CAP", unset=cutoff.UNSET, settled=True
     )
     early_end: int | tuple[int, ...] | None = _more_environment(
         None,
@@ -55,7 +46,7 @@ class EnvironmentOptions:
     )
     wrappers: tuple[str, ...] = _environment(
         (),
-        "package.module:Wrapper or package.module:Wrapper(name=value); given again, one around that one",
+        "wrapper, as package.module:Wrapper(name=value); repeat to nest, the last is outermost",
         form="WRAPPER",
         flag="wrap",
         repeats=True,
@@ -72,30 +63,22 @@ class EnvironmentOptions:
     grayscale: bool = _frames(False, "images in grey")
     crop: tuple[int, ...] = _frames(
         (),
-        "the part of an image that is kept: its rows, or its rows and columns",
+        "part of an image that is kept: rows, or rows and columns",
         form="TOP,BOTTOM,LEFT,RIGHT",
         lengths=(0, 2, 4),
         check=check_crop,
     )
     resize: tuple[int, ...] = _frames(
-        (),
-        "size of images, or one number for both: after the crop",
-        form="HEIGHT,WIDTH",
-        min=1,
-        lengths=(0, 1, 2),
+        (), "size of images, or one number for both", form="HEIGHT,WIDTH", min=1, lengths=(0, 1, 2)
     )
     frame_skip: SkippedFrames | None = _frames(
         None,
         "steps for which an action is repeated; N:max: see the maximum of the last two, as games flicker",
         form="N[:max]",
-        unset="as the environment has it",
+        unset="the environment's",
     )
     frame_stack: int = _frames(1, "the latest frames that make one observation", min=1, max=1000)
     noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none", min=0)
     sticky_actions: float | None = _frames(
-        None,
-        "probability that the last action is repeated",
-        unset="as the environment has it",
-        min=0,
-        below=1,
+        None, "probability that the last action is repeated", unset="the environment's", min=0, below=1
     )

@@ -54,8 +54,8 @@ class Config(EnvironmentOptions):
 
     strategy: str = _strategy(
         DEFAULT,
-        f"how the centre moves: {', '.join(STRATEGIES)}, with options of its own as in ars:top_directions=8, "
-        "or package.module:Class of a strategy of yours, with options likewise",
+        f"search strategy: {', '.join(STRATEGIES)}, or package.module:Class, with options of its own "
+        "as in ars:top_directions=8",
         form="NAME|CLASS",
         choices=STRATEGIES,
         own="package.module:Class",
@@ -78,13 +78,10 @@ class Config(EnvironmentOptions):
         max=schedules.LARGEST_POPULATION,
     )
     min_episodes: int | None = _more_strategy(
-        None,
-        "a generation grows by populations until it holds this many episodes",
-        unset="it does not grow",
-        min=1,
+        None, "grow a generation by populations until it holds this many episodes", unset="no growth", min=1
     )
     min_env_steps: int | None = _more_strategy(
-        None, "likewise, until it holds this many steps", unset="it does not grow", min=1
+        None, "likewise, until it holds this many steps", unset="no growth", min=1
     )
     sigma: float | str = _strategy(
         0.1,
@@ -118,7 +115,7 @@ class Config(EnvironmentOptions):
         max=10**8,
     )
     activation: str = _more_policy("tanh", "between these layers", choices=ACTIVATIONS)
-    init: Literal["normc", "xavier", "orthogonal", "zeros"] = _more_policy("normc", "how weights begin")
+    init: Literal["normc", "xavier", "orthogonal", "zeros"] = _more_policy("normc", "initial weights")
     bias: bool = _more_policy(True, "whether layers have a bias")
     head: str = _more_policy(
         "auto",
@@ -129,16 +126,14 @@ class Config(EnvironmentOptions):
     )
     action_map: str = _more_policy(
         "auto",
-        f"how Box actions meet their bounds: {', '.join(BOUNDINGS)}, or one for each dimension; auto: clip "
+        f"map of Box actions to their bounds: {', '.join(BOUNDINGS)}, or one for each dimension; auto: clip "
         "to bounds about [-1, 1], rescale to others",
         form="MAP,...",
         settled=True,
         check=check_action_map,
     )
     action_noise: float = _more_policy(
-        0.0,
-        "for Box actions: standard deviation of noise on the policy's outputs, before the action map",
-        min=0,
+        0.0, "standard deviation of noise on outputs for Box actions, before the action map", min=0
     )
     normalize_observations: bool | None = _policy(
         None, "by running mean and deviation, and not by 255", unset="yes; images if small and flattened"
@@ -151,10 +146,7 @@ class Config(EnvironmentOptions):
         None, f"numbers that say how an episode went: {behaviour.FORMS}", form="NUMBERS", unset="none"
     )
     novelty: novelty.NoveltyOptions | None = _novelty(
-        None,
-        f"search for behaviours that no centre has shown: {novelty.FORMS}",
-        form="METHOD",
-        unset="no search for novelty",
+        None, f"search for behaviours that no centre has shown: {novelty.FORMS}", form="METHOD"
     )
 
     start_from: str | os.PathLike[str] | None = _policy(
@@ -175,16 +167,11 @@ class Config(EnvironmentOptions):
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation", min=1, max=10**6)
     eval_every: int = _limit(5, "generations between evaluations", min=1)
     info_keys: tuple[str, ...] = _more_limit(
-        (),
-        "numbers of an episode's last info, such as is_success, whose means are reported",
-        form="KEY,...",
-        resumable=False,
+        (), "numbers of an episode's last info, whose means are reported", form="KEY,...", resumable=False
     )
     generations: int | None = _limit(None, "stop after this many", unset="no limit", min=1)
     env_steps: int | None = _limit(None, "stop after this many training steps", unset="no limit", min=1)
-    seconds: float | None = _limit(
-        None, "stop after this many seconds of training", unset="no limit", above=0
-    )
+    seconds: float | None = _limit(None, "stop after so many seconds of training", unset="no limit", above=0)
     target_return: float | None = _limit(
         None, "stop once 100 fresh episodes confirm this mean; none takes a preset's off", unset="no target"
     )
@@ -204,22 +191,19 @@ class Config(EnvironmentOptions):
         check=check_resources,
     )
     step_timeout: float | None = _more_free(
-        None,
-        "replace a worker that is silent for so many seconds, at least 1, and run its episodes again",
-        unset="wait for ever",
-        above=0,
+        None, "replace a worker that is silent for so many seconds, at least 1", unset="wait", above=0
     )
     on_error: str = _more_run(
         "stop",
-        "what an environment that raises does to the run: stop it, or, on the backend gymnasium, have its "
-        "episode count as the worst of its generation (a tenth of which may fail, and of an evaluation)",
+        "effect of an environment that raises: stop the run, or, on the backend gymnasium, let its episode "
+        "count as the worst of its generation (a tenth of which may fail, and of an evaluation)",
         choices=("stop", "worst"),
         resumable=True,
     )
     snapshot_every: int = _more_free(50, "generations between permanent checkpoints", min=0)
     recorder: tuple[str, ...] = _more_run(
         (),
-        "what is given every row too: tensorboard, wandb, or package.module:Recorder of yours",
+        "further recorders of rows: tensorboard, wandb, or package.module:Recorder of yours",
         form="NAME,...",
         resumable=True,
         check=check_recorders,

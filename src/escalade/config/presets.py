@@ -23,8 +23,6 @@ OF_STRATEGY = {name for name, option in OPTIONS.items() if option.metadata["grou
 }
 """Options that were tuned for a preset's strategy. The rest is the problem, which all strategies are given
 alike: the environment with its frames and reward, the policy, evaluation, target and budget."""
-_RESULT = ("solved", "seeds", "env_steps", "all_steps")
-"""Keys that a preset's result must have; ``seconds`` too, once it has been timed."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +46,14 @@ def read(name: str) -> Preset:
     """The preset called ``name``.
 
     Raises:
-        InputError: there is none, or its file is not one of ours.
+        InputError: there is none.
     """
     if name not in names():
         raise InputError(
             f"there is no preset {name!r}{nearest(name, names())}: 'escalade presets' lists them"
         )
-    path = _FOLDER / f"{name}.toml"
-    content = parse_toml(path)
-    config, result = content.get("config"), content.get("result")
-    if not isinstance(config, dict) or not isinstance(result, dict | None):
-        raise InputError(f"preset {path} must have the table [config], and [result] if it was measured")
-    found = Preset(name, from_values(config, str(path)), result)
-    wanted = ("env", "strategy", "population") if result is None else ("env", "strategy", "target_return")
-    if missing := [needed for needed in wanted if needed not in found.options]:
-        raise InputError(f"preset {path} must say its {missing[0]}")
-    if missing := [needed for needed in _RESULT if result is not None and needed not in result]:
-        raise InputError(f"preset {path} must say {missing[0]} in its [result]")
-    return found
+    content = parse_toml(_FOLDER / f"{name}.toml")
+    return Preset(name, from_values(content["config"], name), content.get("result"))
 
 
 def options(

@@ -14,12 +14,6 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from escalade.errors import InputError
 
-_LARGEST = 10**60
-"""The largest whole number: far beyond every limit, and short enough to be printed in an error."""
-
-_DEEPEST = 20
-"""Levels of tables and lists in ``env_kwargs``; what writes them back would run out of stack much later."""
-
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 _WORDS: dict[Any, str] = {
@@ -70,20 +64,15 @@ def is_none(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.lower() == "none")
 
 
-def as_type(annotation: Any, value: Any, text: bool = False) -> Any:
-    """The value as this type has it.
-
-    Args:
-        annotation: the type.
-        value: what is to have it.
-        text: whether it is text in any case, as a flag has it, which says numbers too.
+def as_type(annotation: Any, value: Any) -> Any:
+    """The value as this type has it; text says numbers too, as flags and TOML's strings do.
 
     Raises:
-        TypeError, ValueError, OverflowError: it cannot be.
+        TypeError, ValueError, LookupError, OverflowError: it cannot be.
     """
     origin, choices = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
-        return _as_one_of(choices, value, text)
+        return _as_one_of(choices, value)
     if origin is Literal:
         if value not in choices:
             raise ValueError
@@ -91,17 +80,17 @@ def as_type(annotation: Any, value: Any, text: bool = False) -> Any:
     if origin is os.PathLike:
         if not isinstance(value, os.PathLike):
             raise TypeError
-        return _as_plain(str, os.fspath(value), text)
+        return as_type(str, os.fspath(value))
     if origin in (tuple, dict):
-        return _as_dict(value) if origin is dict else _as_tuple(choices[0], value, text)
+        return _as_dict(value) if origin is dict else _as_tuple(choices[0], value)
     if reads_text(annotation):
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise TypeError
         return annotation(value)
-    return _as_plain(annotation, value, text)
+    return _as_plain(annotation, value)
 
 
-def _as_one_of(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
+def _as_one_of(choices: tuple[Any, ...], value: Any) -> Any:
     if type(None) in choices and is_none(value):
         return None
     if value is None and Literal["none"] in choices:
@@ -109,7 +98,7 @@ def _as_one_of(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
     for choice in choices:
         if choice is not type(None):
             try:
-                return as_type(choice, value, text)
+                return as_type(choice, value)
             except InputError:  # a ValueError too, and already in words
                 raise
             except (TypeError, ValueError, OverflowError):
@@ -117,19 +106,19 @@ def _as_one_of(choices: tuple[Any, ...], value: Any, text: bool) -> Any:
     raise ValueError
 
 
-def _as_tuple(kind: type, value: Any, text: bool) -> tuple[Any, ...]:
+def _as_tuple(kind: type, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str):
         value = [value] if kind is str else [part for part in value.split(",") if part]
     if kind is int and isinstance(value, int):  # one number, as 64 on the command line
         value = [value]
     if not isinstance(value, list | tuple | None):
         raise TypeError
-    return tuple(as_type(kind, part, text) for part in value or ())
+    return tuple(as_type(kind, part) for part in value or ())
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
     value = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(value, dict) or _depth(value) > _DEEPEST:
+    if not isinstance(value, dict):
         raise TypeError
     # As a run records it, and reads it back when it is resumed: anything but plain values raises here.
     found: dict[str, Any] = json.loads(text := json.dumps(value, ensure_ascii=False))
@@ -137,37 +126,23 @@ def _as_dict(value: Any) -> dict[str, Any]:
     return found
 
 
-def _as_plain(kind: type, value: Any, text: bool) -> Any:
-    if kind is bool and text:
-        return _BOOLEANS[value.lower()]
-    if isinstance(value, bool) != (kind is bool):
-        raise TypeError
+def _as_plain(kind: type, value: Any) -> Any:
     if kind is bool:
-        return value
+        return value if isinstance(value, bool) else _BOOLEANS[value.lower()]
+    if isinstance(value, bool) or not isinstance(value, str if kind is str else str | int | float):
+        raise TypeError
     if kind is str:
-        if not isinstance(value, str):
-            raise TypeError
         value.encode()  # as config.toml has it: what is not UTF-8 raises here
         return value
-    if kind is int:
-        return _whole_number(value, text)
-    if not text and not isinstance(value, int | float):
-        raise TypeError
     number = float(value)
     if math.isnan(number):
         raise ValueError
-    return number
+    return _whole(value, number) if kind is int else number
 
 
-def _whole_number(value: Any, text: bool) -> int:
-    number = float(value) if text or isinstance(value, float) else value
-    if text and value.lstrip("+-").isdigit():
-        number = int(value)  # exact where a float is not; 1e6 is welcome too
-    if number != int(number) or abs(number) > _LARGEST:
+def _whole(value: Any, number: float) -> int:
+    if isinstance(value, int) or (isinstance(value, str) and value.lstrip("+-").isdigit()):
+        return int(value)  # exact where a float is not; 1e6 is welcome too
+    if number != int(number):
         raise ValueError
     return int(number)
-
-
-def _depth(value: Any) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return 1 + max((_depth(item) for item in inner), default=0)

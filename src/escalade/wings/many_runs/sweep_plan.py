@@ -57,7 +57,7 @@ class SweepPlan:
         for name, value in params.items():
             if name in OPTIONS:
                 listed = value_of(value) if OPTIONS[name].metadata["repeats"] else value
-                chosen[name] = convert(name, listed, text=isinstance(listed, str))
+                chosen[name] = convert(name, listed)
             else:
                 own[name] = value_of(value) if isinstance(value, str) else value
         return layered(self.options, split_strategy(chosen), {"strategy_options": own})
@@ -151,7 +151,7 @@ def _space(table: Values) -> dict[str, BaseDistribution]:
             found |= {own: _dimension(own, one, lambda read: read, _own_text) for own, one in value.items()}
         else:
             text = json.dumps if OPTIONS[name].metadata["repeats"] else text_of
-            found[name] = _dimension(name, value, partial(convert, name, text=False), text)
+            found[name] = _dimension(name, value, partial(convert, name), text)
     return found
 
 
