@@ -14,7 +14,7 @@ from escalade.wings.analysis.bands import draw_profiles
 from escalade.wings.analysis.comparison import Comparison, ComparisonLine
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
 from escalade.wings.analysis.scores import Bounds, Scores, score
-from escalade.wings.analysis.statistics import interquartile_mean, interval
+from escalade.wings.analysis.statistics import estimate, interquartile_score
 
 
 def compare(
@@ -60,10 +60,7 @@ def comparison_of(groups: Sequence[RunGroup], scores: Scores | None = None) -> C
 
 def _line(group: RunGroup) -> ComparisonLine:
     returns = _returns(group)
-    low = high = None
-    if len(returns) > 1:
-        ends = interval(lambda drawn: interquartile_mean(drawn[0], axis=1), [np.array(returns)])
-        low, high = map(float, ends)
+    iqm = estimate(interquartile_score, [np.array(returns)]) if returns else (None, None, None)
     return ComparisonLine(
         env=group.task,
         label=group.label,
@@ -74,9 +71,9 @@ def _line(group: RunGroup) -> ComparisonLine:
         at_target=sum(run.summary.get("stop_reason") == "solved" for run in group.runs),
         eval_episodes=sum(map(_episodes, group.runs)),
         return_mean=fmean(returns) if returns else None,
-        return_iqm=float(interquartile_mean(np.array(returns))) if returns else None,
-        return_low=low,
-        return_high=high,
+        return_iqm=iqm[0],
+        return_low=iqm[1],
+        return_high=iqm[2],
         env_steps=_median(group, "env_steps"),
         seconds=_median(group, "seconds"),
         without_return=tuple(str(run.folder.path) for run in group.runs if run.diverged),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from escalade.errors import InputError, nearest
 from escalade.wings.analysis.bands import Band
 from escalade.wings.analysis.statistics import (
+    estimate,
     interquartile_score,
     interval,
     performance_profile,
@@ -143,23 +144,16 @@ def _normalised(returns: Mapping[str, Sequence[float]], bounds: tuple[float, flo
 
 
 def _method(label: str, scores: list[Array], thresholds: Array) -> MethodScore:
-    low, high = interval(interquartile_score, scores)
-    several = any(len(runs) > 1 for runs in scores)
     ends = interval(lambda drawn: performance_profile(drawn, thresholds), scores)
     runs = sum(map(len, scores))
-    return MethodScore(
-        label,
-        runs,
-        float(interquartile_score(scores)),
-        float(low) if several else None,
-        float(high) if several else None,
-        Band(thresholds, performance_profile(scores, thresholds), *ends, runs),
-    )
+    profile = Band(thresholds, performance_profile(scores, thresholds), *ends, runs)
+    return MethodScore(label, runs, *estimate(interquartile_score, scores), profile)
 
 
 def _improvement(first: str, second: str, scores: Mapping[str, list[Array]]) -> Improvement:
     x, y = scores[first], scores[second]
-    low, high = interval(lambda drawn: probability_of_improvement(drawn[: len(x)], drawn[len(x) :]), [*x, *y])
-    several = any(len(runs) > 1 for runs in (*x, *y))
-    ends = (float(low), float(high)) if several else (None, None)
-    return Improvement(first, second, float(probability_of_improvement(x, y)), *ends)
+
+    def probability(drawn: list[Array]) -> Array:
+        return probability_of_improvement(drawn[: len(x)], drawn[len(x) :])
+
+    return Improvement(first, second, *estimate(probability, [*x, *y]))

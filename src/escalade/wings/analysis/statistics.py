@@ -83,3 +83,14 @@ def interval(statistic: Callable[[list[Array]], Array], samples: Sequence[Array]
     beyond = (100 - _LEVEL) / 2
     low, high = np.percentile(np.concatenate(found), [beyond, 100 - beyond], axis=0)
     return low, high
+
+
+def estimate(
+    statistic: Callable[[list[Array]], Array], samples: list[Array]
+) -> tuple[float, float | None, float | None]:
+    """Return a statistic and the ends of its :func:`interval`, which are None if no sample has two runs."""
+    value = float(statistic(samples))
+    if all(len(runs) < 2 for runs in samples):
+        return value, None, None
+    low, high = interval(statistic, samples)
+    return value, float(low), float(high)
