@@ -18,7 +18,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.training import run as session
-from escalade.wings.many_runs.runner import runs_here
+from escalade.wings.many_runs.runner import sharing
 from escalade.wings.many_runs.series import parse_seeds
 
 SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
@@ -212,10 +212,9 @@ def test_a_run_in_a_process_of_its_own_has_every_option(tmp_path, monkeypatch):
 def test_a_share_of_this_machine_is_no_limit_of_a_cluster(monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     local, ray = (Config(env="CartPole-v1", engine=engine) for engine in ("local", "ray"))
-    assert runs_here(local)
-    assert runs_here(ray)
+    assert [sharing(config, 1000).workers for config in (local, ray)] == [1, 1]
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.7:6379")
-    assert not runs_here(ray)
+    assert sharing(ray, 1000).workers is None
 
 
 def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):

@@ -81,7 +81,8 @@ def _in_processes(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    running.append(_Job.start(waiting.popleft(), share=max(1, cores() // jobs)))
+                    one = waiting.popleft()
+                    running.append(_Job.start(one, sharing(one.config, jobs)))
                 ended = [job for job in running if job.process.poll() is not None]
                 for job in ended:
                     running.remove(job)
@@ -99,9 +100,15 @@ def _in_processes(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
                 job.close()
 
 
-def runs_here(config: Config) -> bool:
-    """Return whether a run's workers are on this machine, not on a cluster that it joins."""
-    return config.engine != "ray" or not os.environ.get("RAY_ADDRESS")
+def sharing(config: Config, jobs: int) -> Config:
+    """Return the config of a run beside others: without a number of workers, they share the cores.
+
+    The workers of a cluster that the run joins are not on this machine: their number stays open.
+    """
+    joins = config.engine == "ray" and "RAY_ADDRESS" in os.environ
+    if config.workers is not None or joins:
+        return config
+    return config.replace(workers=max(1, cores() // jobs))
 
 
 @dataclass(frozen=True)
@@ -115,11 +122,8 @@ class _Job:
     """The end of a pipe that closes when this process ends, however it does: the run then ends, saved."""
 
     @classmethod
-    def start(cls, one: Planned, share: int) -> _Job:
-        """Begin or resume a run, with ``share`` workers if neither it nor a cluster sets their number."""
-        config = one.config
-        if config.workers is None and runs_here(config):
-            config = config.replace(workers=share)
+    def start(cls, one: Planned, config: Config) -> _Job:
+        """Begin or resume a run with this config."""
         if one.begun is None:
             command = [*shlex.split(train_command(config))[1:], *words("run_dir", str(one.folder))]
         else:

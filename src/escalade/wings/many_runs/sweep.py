@@ -20,10 +20,9 @@ from escalade.recorders.progress import ProgressTail
 from escalade.storage.files import path_of, read_bytes, storage, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import Interrupts
-from escalade.support.machine import cores
 from escalade.support.numbers import number, whole_number
 from escalade.training.run_facts import Collection, assignments
-from escalade.wings.many_runs.runner import run_series, runs_here
+from escalade.wings.many_runs.runner import run_series, sharing
 from escalade.wings.many_runs.series import plan_series
 from escalade.wings.many_runs.sweep_plan import BUDGETS, SweepPlan, read_sweep
 from escalade.wings.many_runs.sweep_study import (
@@ -178,10 +177,8 @@ class _Lead:
         try:
             with self._suggesting:
                 config = trial_config(self._plan, self._suggest(trial))
-            # Changes no bit; without processes, all trials would take turns in this one.
-            if self._jobs > 1 and runs_here(config):
-                share = max(1, cores() // self._jobs)
-                config = config.replace(workers=share if config.workers is None else config.workers or 1)
+            if self._jobs > 1:  # changes no bit; without processes, all trials would take turns in this one
+                config = sharing(config.replace(workers=config.workers or None), self._jobs)
             results: list[float] = []
             for seed in self._plan.seeds:
                 if self._interrupts.requested:  # while the run before wrote its last files
