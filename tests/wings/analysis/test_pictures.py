@@ -51,16 +51,6 @@ def test_runs_of_evolve_and_runs_without_numbers_leave_a_curve(tmp_path):
         assert (tmp_path / name / "curve.png").stat().st_size > 1000
 
 
-def test_a_run_that_begins_with_a_solution_leaves_a_curve(run, tmp_path):
-    """Its first evaluation is its last: there is a row, and no update."""
-    start = {"start_from": run, "max_episode_steps": 5, "target_return": 5.0}
-    solved = escalade.train(
-        "CartPole-v1", preset=None, workers=0, run_dir=tmp_path / "r", **start, verbose=False
-    )
-    assert (solved.summary["stop_reason"], solved.summary["generations"]) == ("solved", 1)
-    assert solved.folder.curve.stat().st_size > 1000
-
-
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_a_curve_is_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
     plot_run(run.folder.path, tmp_path / f"c.{ending}")

@@ -176,9 +176,7 @@ def test_the_best_policy_is_filmed_on_request(runs, tmp_path):
     ("arguments", "message"),
     [
         (["seed0", "--output", "x.pdf"], "--output x.pdf must end in .html"),
-        (["seed0", "--output", "nowhere/x.html"], "there is no folder nowhere"),
         (["seed0", "--over", "days"], "--over 'days' must be one of steps, seconds, generations"),
-        (["seed7"], "there is no run folder seed7"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, message, runs, monkeypatch, capsys):
@@ -238,9 +236,6 @@ def test_of_many_workers_the_spread_is_drawn_and_of_a_cluster_its_nodes(runs, tm
     assert "all 20 workers" in text
     assert "median worker: from 25 to 25" in text
     assert "median worker: from 50.5 to 50.5" in text
-    late = [f"5,{worker},1.0,3.0,900,0.25" for worker in range(21, 24)]  # joins in generation 5
-    (run / "workers.csv").write_text("\n".join([heading, *lines, *late, ""]))
-    assert "median worker: from 50.5 to 52" in escalade.report(run, tmp_path / "page.html").read_text()
     (run / "workers.csv").unlink()
     heading = "generation,node,workers,members_per_second,env_steps_per_second,lost_chunks,repeated_chunks"
     (run / "cluster.csv").write_text(f"{heading},idle_share\n1,10.0.0.7,4,1.0,90.0,0,0,0.5\n")

@@ -59,7 +59,7 @@ def comparison_of(groups: Sequence[RunGroup], scores: Scores | None = None) -> C
 
 
 def _line(group: RunGroup) -> ComparisonLine:
-    returns = _returns(group)
+    returns, steps, seconds = map(group.latest, ("eval_return_mean", "env_steps", "seconds"))
     iqm = estimate(interquartile_score, [np.array(returns)]) if returns else (None, None, None)
     return ComparisonLine(
         env=group.task,
@@ -67,29 +67,24 @@ def _line(group: RunGroup) -> ComparisonLine:
         runs=tuple(str(run.folder.path) for run in group.runs),
         seeds=tuple(int(run.options.get("seed", 0)) for run in group.runs),
         ended=sum(run.summary.get("stop_reason") not in (None, "interrupted") for run in group.runs),
-        solved=group.solved,
+        solved=sum(run.solved for run in group.runs),
         at_target=sum(run.summary.get("stop_reason") == "solved" for run in group.runs),
         eval_episodes=sum(map(_episodes, group.runs)),
         return_mean=fmean(returns) if returns else None,
         return_iqm=iqm[0],
         return_low=iqm[1],
         return_high=iqm[2],
-        env_steps=_median(group, "env_steps"),
-        seconds=_median(group, "seconds"),
+        env_steps=median(steps) if steps else None,
+        seconds=median(seconds) if seconds else None,
         without_return=tuple(str(run.folder.path) for run in group.runs if run.diverged),
     )
-
-
-def _returns(group: RunGroup) -> list[float]:
-    """The mean returns of the runs' latest evaluations; a run without one is left out."""
-    return [value for run in group.runs if (value := run.latest("eval_return_mean")) is not None]
 
 
 def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = {}
     for group in groups:
         diverged = [math.nan for run in group.runs if run.diverged]
-        found.setdefault(group.label, {})[group.task] = _returns(group) + diverged
+        found.setdefault(group.label, {})[group.task] = group.latest("eval_return_mean") + diverged
     return found
 
 
@@ -98,11 +93,6 @@ def _episodes(run: RunFacts) -> int:
     if run.latest("eval_return_mean") is None:
         return 0
     return int(run.summary.get("eval_episodes") or run.options.get("eval_episodes") or 1)
-
-
-def _median(group: RunGroup, name: str) -> float | None:
-    known = [value for run in group.runs if (value := run.latest(name)) is not None]
-    return median(known) if known else None
 
 
 def _differences(groups: Sequence[RunGroup]) -> dict[str, tuple[str, ...]]:

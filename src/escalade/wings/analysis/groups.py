@@ -36,10 +36,9 @@ class RunGroup:
     copies: Mapping[str, str] = field(default_factory=dict)
     """Folders that hold one of the runs once more, by path, and the path of the run that counts."""
 
-    @property
-    def solved(self) -> int:
-        """The number of them that met their target."""
-        return sum(run.solved for run in self.runs)
+    def latest(self, name: str) -> list[float]:
+        """Return the latest number of this name of each run that has one."""
+        return [value for run in self.runs if (value := run.latest(name)) is not None]
 
 
 def paths_of(runs: AnyRun | Iterable[AnyRun]) -> list[Path]:
