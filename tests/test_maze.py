@@ -42,12 +42,6 @@ def test_rays_end_at_the_nearest_wall(maze):
     np.testing.assert_allclose(ranges_of(maze, (110.0, 120.0), np.pi / 2), [30.0, 100.0, 100.0, 15.0])
 
 
-def test_distances_are_to_the_nearest_point_of_a_wall(maze):
-    places = np.array([(30.0, 25.0), (120.0, 55.0), (110.0, 120.0), (3.0, 4.0)])
-    expected = [25.0, np.hypot(5, 5), 15.0, 3.0]  # the second one's is the end of a wall
-    np.testing.assert_allclose(maze.distances(places), expected)
-
-
 def test_sensors_say_the_ranges_and_where_the_goal_is(maze):
     robots, one = maze.Robots(1), np.array([0])
     seen = robots.seen(one)[0]
@@ -112,17 +106,6 @@ def test_the_episode_ends_at_the_goal(maze):
     _, reward, terminated, truncated, _ = env.step(np.array([1.0, 0.0], np.float32))
     assert (terminated, truncated) == (True, False)
     assert -maze.ARRIVED < reward < 0
-
-
-def test_the_picture_shows_walls_goal_and_robot(maze):
-    env = maze.Maze("rgb_array")
-    env.reset()
-    picture = env.render()
-    assert (picture.shape, picture.dtype) == ((400, 400, 3), np.uint8)
-    assert picture[399 - 50, 60].tolist() == [200, 60, 40]
-    assert picture[399 - 350, 60].tolist() == [40, 160, 60]
-    assert picture[399 - 300, 100].tolist() == [40, 40, 40]  # a wall at y = 150
-    assert picture[200, 100].tolist() == [255, 255, 255]
 
 
 def test_gymnasiums_checks_pass(maze):

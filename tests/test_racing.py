@@ -76,15 +76,3 @@ def test_it_sees_the_road_and_what_the_board_says(example):
         turned = drawn(30, (0.5 * side, 0.3, 0))
         assert side * seen(example, turned, wheel=WHEEL_BAR) > 0.1
         assert side * seen(example, turned, wheel=TURN_BAR) > 0.1
-
-
-def test_hard_turns_are_known_to_the_pedals(example):
-    policy = example.driver((3, 96, 96), 3)
-    with torch.no_grad():
-        policy.pedal[HARD] = -1.0
-        policy.wheel[ASIDE] = 0.5
-        road = torch.zeros(1, 3, 96, 96)
-        road[:, 1, : example.BOARD, :48] = 0.8  # grass on the left
-        wheel, gas, brake = policy(road)[0].tolist()
-    assert (wheel, gas) == (0.5, 0)
-    assert brake == pytest.approx(0.5)

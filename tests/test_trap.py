@@ -52,27 +52,3 @@ def test_the_return_is_the_way_ahead_in_metres(trap):
         total, steps, ended = total + reward, steps + 1, terminated or truncated
     assert total == pytest.approx(info["x_position"] - began)
     assert (steps, truncated) == (trap.STEPS, True)
-
-
-def test_the_ant_sees_a_clock_and_itself_but_not_where_it_is(trap):
-    env = trap.make()
-    seen, _ = env.reset(seed=3)
-    assert seen[:2] == pytest.approx((0.0, 1.0))
-    for _ in range(2):
-        seen, *_ = env.step(np.zeros(8, np.float32))
-    ant = env.unwrapped
-    turn = 2 * np.pi * 2 * trap.TIMESTEP * trap.SKIP / trap.PERIOD
-    assert seen[:2] == pytest.approx((np.sin(turn), np.cos(turn)))
-    assert seen[2:] == pytest.approx(ant.data.qpos[3:])
-    assert env.observation_space.contains(seen)
-
-
-def test_an_ant_that_flies_has_ended(trap):
-    env = trap.make()
-    ant = env.unwrapped
-    for height, ended in ((0.6, False), (2.0, True)):
-        env.reset(seed=3)
-        qpos = ant.data.qpos.copy()
-        qpos[2] = height
-        ant.set_state(qpos, np.zeros(14))
-        assert env.step(np.zeros(8, np.float32))[2] is ended

@@ -126,7 +126,7 @@ def squares(results):
     return [result[1] for result in results.in_order()]
 
 
-@pytest.mark.parametrize("items", [1, 5, 6, 97])
+@pytest.mark.parametrize("items", [1, 97])
 @pytest.mark.parametrize("refills", [True, False])
 def test_results_come_once_and_in_order(items, refills):
     cluster = ListedCluster({"1": 2, "2": 1}, refills=refills)
@@ -423,8 +423,6 @@ def test_what_a_worker_has_to_say_is_said_with_its_nodes_name():
     ("problem", "kind", "said"),
     [
         (ValueError("only whole GPUs"), InputError, r"^`worker_resources` \{'GPU': 1.5\}: only whole GPUs$"),
-        (InputError("no"), InputError, r"^no$"),
-        (RuntimeError("no"), RuntimeError, r"^no$"),
         (KeyboardInterrupt("no"), KeyboardInterrupt, r"^no$"),
     ],
 )
