@@ -8,8 +8,7 @@ from torch import nn
 
 from escalade import InputError
 from escalade.config.options import Config
-from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.policies.architectures.shape import Request
+from escalade.policies.architectures.registry import ARCHITECTURES, Request
 from escalade.policies.modules import Chain, VirtualBatchNorm, is_stateful, map_state
 from escalade.policies.networks import batched_network, build, from_vector, number_count, to_vector
 from escalade.policies.population.stack import Stack

@@ -5,7 +5,7 @@ from torch import nn
 
 import escalade
 from escalade import InputError
-from escalade.policies.likeness import check_layers, layers_of
+from escalade.policies.modules import check_layers, layers_of
 
 
 def net(activation=nn.Tanh):

@@ -5,13 +5,14 @@ from escalade.perturbation.low_rank import LowRank
 from escalade.perturbation.population import (
     CenterPopulation,
     DensePopulation,
+    Draws,
     GaussianPopulation,
+    NoiseSource,
     Population,
     shared_center,
     write_all,
 )
 from escalade.perturbation.slices import weighted_noise_sum, weighted_square_sum
-from escalade.perturbation.source import Draws, NoiseSource
 from escalade.perturbation.table import NoiseTable, table_size
 
 __all__ = [

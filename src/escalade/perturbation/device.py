@@ -19,8 +19,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.low_rank import AT_ONCE, Indices, LowRank, LowRankDraws, Part
-from escalade.perturbation.population import GaussianPopulation
-from escalade.perturbation.source import NoiseSource, Weights
+from escalade.perturbation.population import GaussianPopulation, NoiseSource, Weights
 
 _GOLDEN, _MIX_1, _MIX_2 = -0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15
 """Constants of :func:`~escalade.perturbation.address.hash64` as signed numbers: torch multiplies no unsigned

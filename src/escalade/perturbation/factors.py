@@ -11,8 +11,14 @@ import numpy as np
 
 from escalade.errors import InputError
 from escalade.perturbation.low_rank import LowRank, LowRankDraws, Part
-from escalade.perturbation.population import CenterPopulation, GaussianPopulation, Population, write_all
-from escalade.perturbation.source import Center, Vector
+from escalade.perturbation.population import (
+    Center,
+    CenterPopulation,
+    GaussianPopulation,
+    Population,
+    Vector,
+    write_all,
+)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from escalade.perturbation.population import Addressed
-from escalade.perturbation.source import Center, NoiseSource
+from escalade.perturbation.population import Addressed, Center, NoiseSource
 
 
 class Mutation(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from escalade.perturbation.source import Center, Draws, NoiseSource, Weights
+from escalade.perturbation.population import Center, Draws, NoiseSource, Weights
 
 
 @dataclass(frozen=True)

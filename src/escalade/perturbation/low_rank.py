@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from escalade.errors import InputError
-from escalade.perturbation.source import Center, Draws, NoiseSource, Vector, Weights
+from escalade.perturbation.population import Center, Draws, NoiseSource, Vector, Weights
 from escalade.support.large import stretches
 from escalade.support.numbers import whole_number
 

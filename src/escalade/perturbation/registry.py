@@ -7,7 +7,7 @@ from math import prod
 
 from escalade.errors import InputError
 from escalade.perturbation.low_rank import LowRank, noise_length
-from escalade.perturbation.source import NoiseSource
+from escalade.perturbation.population import NoiseSource
 from escalade.perturbation.table import NoiseTable, table_size
 
 FULL = "full"

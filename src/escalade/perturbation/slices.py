@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -12,8 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
-from escalade.perturbation.blocks import by_blocks
-from escalade.perturbation.source import Center, Vector, Weights
+from escalade.perturbation.population import Center, Vector, Weights
+from escalade.support.cores import cores
 from escalade.support.shared import without_warnings
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ _SMALL = 2**11  # parameters up to which one call for many perturbations beats o
 _GATHERED = 2**17  # numbers that are gathered at once
 _AT_ONCE = 64  # perturbations that are added in one call
 _BLOCK = 2**20  # floats of the sum that are held in cache while the table streams past
+
+
+SMALLEST = 2**13  # floats; shorter blocks cost more in calls than in additions
+THREADS_FROM = 2**26  # additions: some 30 ms of one core
 
 
 def offsets(
@@ -163,3 +168,32 @@ def _as_tensor(noise: Vector) -> torch.Tensor:
 
     with without_warnings():  # the table is read-only; nothing here writes to it
         return torch.from_numpy(noise)
+
+
+def by_blocks(dimension: int, terms: int, largest: int, add: Callable[[int, int], None]) -> None:
+    """Call ``add(low, high)`` for blocks that together are all of ``dimension`` parameters.
+
+    A sum is shared by parameters, not by terms: every parameter's terms are added in the same order, so
+    the bits do not depend on how many cores there are.
+
+    Args:
+        dimension: how many parameters.
+        terms: how many numbers are added to each.
+        largest: most parameters in a block.
+        add: adds all terms to the parameters from ``low`` to ``high``; it may be called on other threads.
+    """
+    import torch
+
+    threads, size = 1, largest
+    # Where torch may use several threads itself, it does so.
+    if terms * dimension >= THREADS_FROM and torch.get_num_threads() == 1:
+        threads = min(cores(), -(-dimension // SMALLEST))
+        size = min(largest, (-(-dimension // threads) // 64 + 1) * 64)
+    blocks = [(low, min(low + size, dimension)) for low in range(0, dimension, size)]
+    if threads == 1:
+        for block in blocks:
+            add(*block)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="escalade-sum") as pool:
+        for done in [pool.submit(add, *block) for block in blocks]:
+            done.result()

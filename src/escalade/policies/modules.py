@@ -8,7 +8,7 @@ has the batch as its first dimension there. Neither may keep anything in the mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from escalade.errors import InputError
 from escalade.policies.population.virtual_batch import EPSILON, REFERENCE_FRAMES
+
+_SHOWN = 20  # classes in a message
 
 State = Any
 """A tensor, or tuples, lists and dicts of tensors."""
@@ -212,3 +214,29 @@ class Chain(nn.Sequential):
         if self.reference is not None and isinstance(saved, Tensor) and saved.shape == self.reference.shape:
             self.reference = torch.empty_like(saved)  # of the type that the environment's observations have
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def layers_of(module: nn.Module) -> list[str]:
+    """The names of the classes of a module and of its parts, in the order that torch has them.
+
+    Torch's lazy ones count as what their first call makes of them.
+    """
+    return [type(part).__name__.removeprefix("Lazy") for part in module.modules()]
+
+
+def check_layers(module: nn.Module, trained: Sequence[str] | None) -> None:
+    """Compare a module with the :func:`layers_of` the one that was trained, where those are known.
+
+    Raises:
+        InputError: it is of other classes: with the same weights it would be another policy.
+    """
+    found = layers_of(module)
+    if trained is not None and found != list(trained):
+        raise InputError(
+            f"a module of {_said(trained)} was trained, and `network` is one of {_said(found)}: "
+            "give one like it"
+        )
+
+
+def _said(layers: Sequence[str]) -> str:
+    return ", ".join(layers[:_SHOWN]) + ", ..." * (len(layers) > _SHOWN)

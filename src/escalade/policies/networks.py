@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.activations import ACTIVATIONS
-from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.policies.architectures.shape import Request
+from escalade.policies.architectures.registry import ARCHITECTURES, Request
 from escalade.policies.initialisation import INITIALISATIONS, initialise
 from escalade.policies.population.layout import Layout, Vector
 from escalade.policies.population.recognition import plain_pieces, stack_of

@@ -21,8 +21,7 @@ from escalade.envs.structured import as_batch_of_parts, is_structured
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.drawing import ActedEpisodes, make_draws, only_legal
-from escalade.policies.likeness import check_layers, layers_of
-from escalade.policies.modules import State, is_stateful, map_state, tensors_of
+from escalade.policies.modules import State, check_layers, is_stateful, layers_of, map_state, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
-from escalade.perturbation.population import Addressed
-from escalade.perturbation.source import Center
+from escalade.perturbation.population import Addressed, Center
 from escalade.strategies.base import Fitness
 from escalade.strategies.descent import Descent, DescentStrategy
 from escalade.strategies.gaussian import differences

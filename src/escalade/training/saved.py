@@ -19,7 +19,7 @@ from escalade.envs import Environment
 from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
-from escalade.policies.likeness import check_layers
+from escalade.policies.modules import check_layers
 from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load

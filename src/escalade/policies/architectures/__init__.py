@@ -1,1 +1,1 @@
-"""The named networks: one file each, and one entry in the registry."""
+"""The named networks, and an entry in the registry for each."""

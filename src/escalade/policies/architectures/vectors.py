@@ -1,0 +1,67 @@
+"""Networks for vectors: linear, multilayer perceptron, quadratic, and a cell behind plain layers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from torch import nn
+
+from escalade.errors import InputError
+from escalade.policies.architectures.registry import CELL, Request
+from escalade.policies.modules import Chain, Products
+from escalade.policies.population.products import product_count
+
+_MOST = 10_000_000  # parameters; a search through more of them learns nothing in any time
+
+
+def make_linear(request: Request) -> nn.Module:
+    """One layer, without an activation."""
+    return nn.Sequential(nn.Linear(request.inputs, request.outputs, bias=request.bias))
+
+
+def make_mlp(request: Request) -> nn.Module:
+    """A multilayer perceptron; images are flattened before it."""
+    layers: list[nn.Module] = []
+    for before, after in pairwise([request.inputs, *request.hidden]):
+        layers += [nn.Linear(before, after, bias=request.bias), request.activation()]
+    last = [request.inputs, *request.hidden][-1]
+    return nn.Sequential(*layers, nn.Linear(last, request.outputs, bias=request.bias))
+
+
+def make_quadratic(request: Request) -> nn.Module:
+    """One layer without an activation behind :class:`escalade.policies.modules.Products`.
+
+    A torque is often a product of two numbers: the way to a goal times the sines and cosines of the joints'
+    angles. A linear policy has none, and a hidden layer has to find it.
+
+    Raises:
+        InputError: the observations are images, or have so many numbers that their pairs are too many.
+    """
+    if len(request.shape) == 3:
+        raise InputError("`policy` quadratic is for vectors, and the observations are images: use nature")
+    if (parameters := product_count(request.inputs) * request.outputs) > _MOST:
+        raise InputError(
+            f"`policy` quadratic would have {parameters:,} parameters for observations of {request.inputs:,} "
+            f"numbers, and at most {_MOST:,} are of use: take linear or mlp"
+        )
+    layer = nn.Linear(product_count(request.inputs), request.outputs, bias=request.bias)
+    return nn.Sequential(Products(request.inputs), layer)
+
+
+def make_gru(request: Request) -> nn.Module:
+    """A GRU cell; see :func:`make_lstm`."""
+    return _behind_layers(nn.GRUCell, request)
+
+
+def make_lstm(request: Request) -> nn.Module:
+    """An LSTM cell of the last hidden size, or of 64; sizes before it are linear layers in front of it."""
+    return _behind_layers(nn.LSTMCell, request)
+
+
+def _behind_layers(kind: type[nn.GRUCell] | type[nn.LSTMCell], request: Request) -> nn.Module:
+    *sizes, last = [request.inputs, *(request.hidden or CELL)]
+    layers: list[nn.Module] = []
+    for before, after in pairwise(sizes):
+        layers += [nn.Linear(before, after, bias=request.bias), request.activation()]
+    cell = kind(sizes[-1], last, bias=request.bias)
+    return Chain(*layers, cell, nn.Linear(last, request.outputs, bias=request.bias))
