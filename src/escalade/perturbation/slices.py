@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.population import Center, Vector, Weights
-from escalade.support.cores import cores
+from escalade.support.machine import cores
 from escalade.support.shared import without_warnings
 
 if TYPE_CHECKING:

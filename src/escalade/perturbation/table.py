@@ -7,8 +7,6 @@ offset, and a worker can rebuild any member from a single number.
 from __future__ import annotations
 
 import mmap
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import reduction
 from multiprocessing.context import get_spawning_popen
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.slices import TableSlices, offsets
-from escalade.support.shared_memory import anonymous_file
+from escalade.support.shared_memory import SharedMemory
 
 SMALLEST = 2**22
 LARGEST = 2**25
@@ -41,9 +39,7 @@ class NoiseTable:
 
     A perturbation is a slice of it, whose place is a hash of its address.
 
-    The memory has no name in any file system: it lives as long as a process holds ``fd`` or the
-    mapping, so nothing is left behind however a run ends. Other processes map it through
-    :meth:`attach`.
+    Other processes of this machine map its memory through :meth:`attach`.
 
     Pickled for a process that is being started here, it travels as its descriptor. Pickled for anywhere else,
     as its numbers, an array that an engine of a cluster keeps once a machine. In a population it travels as
@@ -52,8 +48,8 @@ class NoiseTable:
 
     def __init__(self, seed: int, size: int) -> None:
         self.seed, self.size = seed, size
-        self._fd: int | None = anonymous_file(4 * size)
-        values = np.frombuffer(mmap.mmap(self._fd, 4 * size), dtype=np.float32)
+        self._memory: SharedMemory | None = SharedMemory.of(4 * size)
+        values = np.frombuffer(self._memory, dtype=np.float32)
         key = hash64(seed, int(Stream.NOISE), [0, 1])
         np.random.Generator(np.random.Philox(key=key)).standard_normal(dtype=np.float32, out=values)
         values.flags.writeable = False
@@ -68,10 +64,10 @@ class NoiseTable:
     @property
     def fd(self) -> int:
         """Descriptor of memory with the numbers, for processes of this machine."""
-        if self._fd is None:
-            self._fd = anonymous_file(4 * self.size)
-            np.frombuffer(mmap.mmap(self._fd, 4 * self.size), dtype=np.float32)[:] = self.values
-        return self._fd
+        if self._memory is None:
+            self._memory = SharedMemory.of(4 * self.size)
+            np.frombuffer(self._memory, dtype=np.float32)[:] = self.values
+        return self._memory.fd
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> TableSlices:
         """The ``count`` perturbations of a generation of the search with ``seed``."""
@@ -80,13 +76,13 @@ class NoiseTable:
     @classmethod
     def attach(cls, fd: int, size: int, seed: int) -> NoiseTable:
         """Map the table that another process of this host made; takes ``fd`` over."""
-        shared = mmap.mmap(fd, 4 * size, access=mmap.ACCESS_READ)
-        return cls._of(np.frombuffer(shared, dtype=np.float32), seed, fd)
+        memory = SharedMemory.mapped(fd, 4 * size, mmap.ACCESS_READ)
+        return cls._of(np.frombuffer(memory, dtype=np.float32), seed, memory)
 
     @classmethod
-    def _of(cls, values: NDArray[np.float32], seed: int, fd: int | None = None) -> NoiseTable:
+    def _of(cls, values: NDArray[np.float32], seed: int, memory: SharedMemory | None = None) -> NoiseTable:
         table = cls.__new__(cls)
-        table.seed, table.size, table.values, table._fd = seed, len(values), values, fd
+        table.seed, table.size, table.values, table._memory = seed, len(values), values, memory
         _here.setdefault((seed, len(values)), table)
         return table
 
@@ -96,12 +92,6 @@ class NoiseTable:
             return _of, (self.values, self.seed)
         # The child inherits the descriptor; the numbers stay where they are.
         return _attach, (reduction.DupFd(self.fd), self.size, self.seed)
-
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:
-        # An argument, because at the interpreter's end the module is emptied before its last tables go.
-        fd, self._fd = getattr(self, "_fd", None), None
-        if fd is not None:
-            close(fd)
 
 
 _here: WeakValueDictionary[tuple[int, int], NoiseTable] = WeakValueDictionary()

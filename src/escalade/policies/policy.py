@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -36,19 +36,8 @@ from escalade.support.exact import cpu_by_default
 _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
-class Seeing(Protocol):
-    """The options that decide how observations reach a network."""
-
-    scale_pixels: bool
-    normalized: bool
-    takes_vectors: bool
-    observation_clip: float
-    observation_mean: Tensor
-    observation_inverse_std: Tensor
-
-
-def network_inputs(policy: Seeing, observations: Tensor) -> Tensor:
-    """Observations as the policy's network gets them: scaled, normalised, flattened, float32."""
+def network_inputs(policy: Any, observations: Tensor) -> Tensor:
+    """Observations as the network of a policy, or of its export, gets them: scaled, flat, float32."""
     if policy.normalized:
         moments = policy.observation_mean, policy.observation_inverse_std
         flat = normalize(observations.double().flatten(1), *moments, policy.observation_clip)

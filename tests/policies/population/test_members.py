@@ -110,7 +110,6 @@ SHARED = {
         [(3, 5, 10)],
     ),
     "gru": (lambda: Own(lambda self, x: torch.cat(self.part(x)), part=nn.GRU(10, 12)), [(5, 3, 10)]),
-    "rnn": (lambda: Own(lambda self, x: self.part(x)[0], part=nn.RNN(10, 12, bias=False)), [(5, 3, 10)]),
     "cells": (
         lambda: Own(
             lambda self, x: self.gru(self.lstm(x)[0]), lstm=nn.LSTMCell(10, 12), gru=nn.GRUCell(12, 9)

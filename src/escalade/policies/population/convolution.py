@@ -89,7 +89,33 @@ class _Patches:
         return self._matrix
 
 
-class _ConvolutionOperation(Operation):
+class _ImageByImage(Operation):
+    """A convolution whose products are an image's alone: their shapes do not depend on how many there are."""
+
+    _out: Array
+
+    def __call__(self, x: Array) -> Array:
+        out = self._out[: len(x)]
+        for row, image in enumerate(x):
+            self._convolve(row, image, out[row])
+        return self._images(out)
+
+    def each(self, row: int, batch: Array) -> Array:
+        out = block(len(batch), *self._out.shape[1:])
+        for image, made in zip(batch, out, strict=True):
+            self._convolve(row, image, made)
+        return self._images(out)
+
+    def _convolve(self, row: int, image: Array, out: Array) -> None:
+        """Write what the member in ``row`` makes of an image."""
+        raise NotImplementedError
+
+    def _images(self, out: Array) -> Array:
+        """What was written for k images as (k, filters, height, width)."""
+        raise NotImplementedError
+
+
+class _ConvolutionOperation(_ImageByImage):
     """A convolution of members that have weights of their own."""
 
     def __init__(self, layer: Convolution, rows: int) -> None:
@@ -101,23 +127,14 @@ class _ConvolutionOperation(Operation):
         super().__init__(parameters, activation=layer.activation)
         self._out = block(rows, filters, high * long)
 
-    def __call__(self, x: Array) -> Array:
-        out = self._out[: len(x)]
-        for row, image in enumerate(x):
-            self._convolve(row, image, out[row])
-        return out.reshape(len(x), *self._shape)
-
-    def each(self, row: int, batch: Array) -> Array:
-        out = block(len(batch), *self._out.shape[1:])
-        for image, made in zip(batch, out, strict=True):
-            self._convolve(row, image, made)
-        return out.reshape(len(batch), *self._shape)
-
     def _convolve(self, row: int, image: Array, out: Array) -> None:
         np.matmul(self._weight[row], self._patches.of(image), out=out)
         if self._bias is not None:
             out += self._bias[row]
         self.activated(out)
+
+    def _images(self, out: Array) -> Array:
+        return out.reshape(len(out), *self._shape)
 
 
 class _SharedFilters:
@@ -165,11 +182,8 @@ class _SharedFilters:
         return weights.reshape(shape).transpose(0, 2, 3, 1).reshape(-1, self._layer.patch)
 
 
-class _SharingConvolution(SharingOperation):
-    """A convolution of members that share the centre's weight; its images have their channels last.
-
-    Products are an image's alone, so their shapes do not depend on how many members there are.
-    """
+class _SharingConvolution(_ImageByImage, SharingOperation):
+    """A convolution of members that share the centre's weight; its images have their channels last."""
 
     def __init__(self, layer: Convolution, rows: int, parts: Sequence[Part]) -> None:
         self._filters = _SharedFilters(layer, rows, *parts)
@@ -187,18 +201,6 @@ class _SharingConvolution(SharingOperation):
         self._matrix = self._patches.reshape(high * long, layer.patch)
         self._out = block(rows, high * long, filters)
 
-    def __call__(self, x: Array) -> Array:
-        out = self._out[: len(x)]
-        for row, image in enumerate(x):
-            self._convolve(row, image, out[row])
-        return self._channels_first(out)
-
-    def each(self, row: int, batch: Array) -> Array:
-        out = block(len(batch), *self._out.shape[1:])
-        for image, made in zip(batch, out, strict=True):
-            self._convolve(row, image, made)
-        return self._channels_first(out)
-
     def _convolve(self, row: int, image: Array, out: Array) -> None:
         if image.flags.c_contiguous:  # channels first: plane by plane takes half as long
             for channel, plane in enumerate(image):
@@ -209,8 +211,7 @@ class _SharingConvolution(SharingOperation):
         self._filters.multiply(row, self._matrix, out)
         self.activated(out)
 
-    def _channels_first(self, out: Array) -> Array:
-        """A view of images (k, places, filters) as (k, filters, height, width)."""
+    def _images(self, out: Array) -> Array:
         filters, high, long = self._shape
         return out.reshape(len(out), high, long, filters).transpose(0, 3, 1, 2)
 

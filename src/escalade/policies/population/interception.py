@@ -228,11 +228,7 @@ _COMPOSITE: Final[dict[Any, Callable[..., Any]]] = {
     nn.functional.multi_head_attention_forward: _undispatched(nn.functional.multi_head_attention_forward),
     torch.lstm: recurrence.lstm,
     torch.gru: recurrence.gru,
-    torch.rnn_tanh: recurrence.rnn_tanh,
-    torch.rnn_relu: recurrence.rnn_relu,
     torch.lstm_cell: recurrence.lstm_cell,
     torch.gru_cell: recurrence.gru_cell,
-    torch.rnn_tanh_cell: recurrence.rnn_tanh_cell,
-    torch.rnn_relu_cell: recurrence.rnn_relu_cell,
 }
 """Calls that are made of others, which are met in turn."""

@@ -1,4 +1,4 @@
-"""The states of a population's stateful module: a row a member, in blocks that are stepped together."""
+"""The states of a population's stateful module: a row a member, which moves with it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,13 @@ class MemberState:
     """The states of ``rows`` members.
 
     Args:
-        first: a member's state, which says of what tensors one consists.
-        rows: members, a multiple of ``block``.
-        block: members that are stepped together.
+        first: a member's state, which tells the tensors that one consists of.
+        rows: members.
     """
 
-    def __init__(self, first: State, rows: int, block: int) -> None:
+    def __init__(self, first: State, rows: int) -> None:
         self._like = map_state(torch.clone, first)
-        self._block = block
         self._tensors = [part.new_zeros((rows, *part.shape)) for part in tensors_of(first)]
-
-    def begin(self, row: int, first: State) -> None:
-        """Set the state of the member in ``row``."""
-        for tensor, part in zip(self._tensors, self._checked(first, ()), strict=True):
-            tensor[row] = part
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Move the given members, in order, to the front."""
@@ -37,31 +30,27 @@ class MemberState:
         for tensor in self._tensors:
             tensor[: len(rows)] = tensor[places]
 
-    def of(self, row: int) -> State:
-        """The state of the member in ``row``, in memory of its own."""
+    def at(self, place: int | slice) -> State:
+        """The state of the member in a row, or of those in some rows, in memory of their own."""
         found = iter(self._tensors)
-        return map_state(lambda part: next(found)[row].clone(), self._like)
+        return map_state(lambda part: next(found)[place].clone(), self._like)
 
-    def block(self, number: int) -> State:
-        """The states of a block's members, in memory of their own."""
-        found = iter(self._tensors)
-        span = slice(number * self._block, (number + 1) * self._block)
-        return map_state(lambda part: next(found)[span].clone(), self._like)
+    def put(self, place: int | slice, state: State) -> None:
+        """Set the state of the member in a row, or of those in some rows.
 
-    def advance(self, number: int, state: State) -> None:
-        """Set the states of a block's members."""
-        span = slice(number * self._block, (number + 1) * self._block)
-        for tensor, part in zip(self._tensors, self._checked(state, (self._block,)), strict=True):
-            tensor[span] = part
-
-    def _checked(self, state: State, batch: tuple[int, ...]) -> list[Tensor]:
-        given = tensors_of(state)
-        expected = [((*batch, *part.shape), part.dtype) for part in tensors_of(self._like)]
-        if [(tuple(part.shape), part.dtype) for part in given] != expected:
-            was = ", ".join(f"{tuple(part.shape)} of {part.dtype}" for part in tensors_of(self._like))
-            now = ", ".join(f"{tuple(part.shape[len(batch) :])} of {part.dtype}" for part in given)
+        Raises:
+            InputError: it has other shapes or types than the first.
+        """
+        held, given = [tensor[place] for tensor in self._tensors], tensors_of(state)
+        batch = 1 if isinstance(place, slice) else 0
+        was, now = (
+            ", ".join(f"{tuple(part.shape[batch:])} of {part.dtype}" for part in parts)
+            for parts in (held, given)
+        )
+        if was != now:
             raise InputError(f"a state must keep its shapes and types: it began as {was}, and became {now}")
-        return given
+        for tensor, part in zip(held, given, strict=True):
+            tensor.copy_(part)
 
 
 def initial_state(module: nn.Module, parameters: dict[str, Tensor], seed: int) -> State:

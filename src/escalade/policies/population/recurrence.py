@@ -43,18 +43,6 @@ def gru_cell(
     return _gru(nn.functional.linear(input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
 
 
-def _simple_cell(
-    activation: Callable[[Tensor], Tensor],
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    return _simple(activation, nn.functional.linear(input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
-
-
 def _lstm(seen: Tensor, state: tuple[Tensor, ...], w_hh: Tensor, b_hh: Tensor | None) -> tuple[Tensor, ...]:
     hidden, memory = state
     enter, leave, new, out = (seen + nn.functional.linear(hidden, w_hh, b_hh)).chunk(4, dim=-1)
@@ -68,16 +56,6 @@ def _gru(seen: Tensor, state: tuple[Tensor, ...], w_hh: Tensor, b_hh: Tensor | N
     reset, update = (inputs[0] + kept[0]).sigmoid(), (inputs[1] + kept[1]).sigmoid()
     new = (inputs[2] + reset * kept[2]).tanh()
     return (new + update * (hidden - new),)
-
-
-def _simple(
-    activation: Callable[[Tensor], Tensor],
-    seen: Tensor,
-    state: tuple[Tensor, ...],
-    w_hh: Tensor,
-    b_hh: Tensor | None,
-) -> tuple[Tensor, ...]:
-    return (activation(seen + nn.functional.linear(state[0], w_hh, b_hh)),)
 
 
 def _run(step: Step, *arguments: Any) -> Any:
@@ -128,7 +106,3 @@ def _over_time(
 
 lstm = partial(_run, _lstm)
 gru = partial(_run, _gru)
-rnn_tanh = partial(_run, partial(_simple, torch.tanh))
-rnn_relu = partial(_run, partial(_simple, torch.relu))
-rnn_tanh_cell = partial(_simple_cell, torch.tanh)
-rnn_relu_cell = partial(_simple_cell, torch.relu)

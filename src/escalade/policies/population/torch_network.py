@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,13 +26,6 @@ from escalade.policies.vmapping import is_refusal, slow_operations
 from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
-
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_NEEDS_STATE = (
-    "a module with a state needs a method `initial_state(seed)`, which returns the state of a new episode "
-    "without a batch dimension"
-)
 
 
 @dataclass(frozen=True)
@@ -80,10 +72,8 @@ class TorchNetwork:
                 forward(seen + 1)
                 again = self._begun(forward)(seen)
         except Exception as problem:
-            hint = f"; {_NEEDS_STATE}" if isinstance(problem, TypeError) and _lacks_state(self.module) else ""
-            raise InputError(
-                f"policy fails on a batch of {_sizes(shape)} numbers: {problem}{hint}"
-            ) from problem
+            sizes = " x ".join(map(str, shape))
+            raise InputError(f"policy fails on a batch of {sizes} numbers: {problem}") from problem
         if first.shape != (1, outputs):
             given = first.shape[1:]
             raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given}")
@@ -128,7 +118,7 @@ class TorchForward:
         self._layout = layout
         self._stateful = is_stateful(module)
         # A stateful module's is known when it first begins an episode.
-        self._state = None if self._stateful else MemberState((), self._rows, block)
+        self._state = None if self._stateful else MemberState((), self._rows)
         buffers_axis = dict.fromkeys(self._buffers, None)
         self._call = vmap(self._one, in_dims=(0, buffers_axis or None, 0, 0))
 
@@ -158,8 +148,8 @@ class TorchForward:
             with torch.no_grad(), one_torch_thread(), cpu_by_default():
                 first = initial_state(self._skeleton, own, seed)
                 if self._state is None:
-                    self._state = MemberState(first, self._rows, self._block)
-                self._state.begin(row, first)
+                    self._state = MemberState(first, self._rows)
+                self._state.put(row, first)
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Move the given members, in order, to the front."""
@@ -182,15 +172,16 @@ class TorchForward:
         return torch.stack([output.clone() for output in found])
 
     def _alone(self, row: int, observation: Tensor) -> Tensor:
-        before = self._states.of(row)
+        before = self._states.at(row)
         output, after = self._one(self._members.row(row), self._buffers, observation, before)
-        self._states.begin(row, after)
+        self._states.put(row, after)
         return output
 
     def _batched(self, number: int, observations: Tensor) -> Tensor:
-        members, before = self._members.block(number), self._states.block(number)
+        rows = slice(number * self._block, (number + 1) * self._block)
+        members, before = self._members.block(number), self._states.at(rows)
         outputs, after = self._call(members, self._buffers, observations, before)
-        self._states.advance(number, after)
+        self._states.put(rows, after)
         return outputs
 
     @property
@@ -207,21 +198,12 @@ class TorchForward:
         result = self._members.call(parameters, buffers, given if self._stateful else given[:1])
         if not self._stateful:
             if not isinstance(result, Tensor):
-                raise InputError(f"`forward` returns a {type(result).__name__}, not a tensor; {_NEEDS_STATE}")
+                raise InputError(
+                    f"`forward` returns a {type(result).__name__}, not a tensor; a module with a state needs "
+                    "a method `initial_state(seed)`"
+                )
             return result[0], ()
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
         output, after = result
         return output[0], map_state(lambda part: part[0], after)
-
-
-def _lacks_state(module: nn.Module) -> bool:
-    """Tell whether ``forward`` takes a state, and nothing provides one."""
-    if is_stateful(module):
-        return False
-    parameters = inspect.signature(module.forward).parameters.values()
-    return sum(part.default is part.empty and part.kind in _POSITIONAL for part in parameters) > 1
-
-
-def _sizes(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
