@@ -98,17 +98,17 @@ def test_writable_tables_are_read_as_well():
 
 @pytest.mark.parametrize("dimension", [40_001, 70_000])
 def test_how_many_cores_share_a_sum_changes_no_bit(dimension, monkeypatch):
-    from escalade.perturbation import blocks
+    from escalade.perturbation import slices
     from escalade.support.exact import one_thread
 
     table = NoiseTable(3, 2**18).values
     starts = np.arange(300) * 13
     weights = np.linspace(-1, 1, 300)
     shift = np.linspace(-0.1, 0.1, dimension, dtype=np.float32)
-    monkeypatch.setattr(blocks, "THREADS_FROM", 0)
+    monkeypatch.setattr(slices, "THREADS_FROM", 0)
     sums = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(blocks, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(slices, "cores", lambda cores=cores: cores)
         with one_thread():
             squares = weighted_square_sum(table, starts, weights, dimension, shift)
             sums.append((weighted_noise_sum(table, starts, weights, dimension), squares))
