@@ -135,14 +135,8 @@ class Evaluator:
             InputError: they have another shape, or are no numbers.
             EnvironmentFailure: the environment raised, or gave a fitness or behaviour that is no number.
         """
-        try:
-            given = np.array(solutions)
-        except (TypeError, ValueError, RuntimeError):
-            given = np.array(None)
-        if given.dtype.kind not in "biuf":
-            raise InputError("solutions must be an array of numbers")
         with np.errstate(over="ignore"):  # refused below
-            vectors = given.astype(np.float32)
+            vectors = np.array(solutions, np.float32)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.start) or not len(vectors):
             raise InputError(f"solutions must be of shape (n, {len(self.start)}), and not {vectors.shape}")
         if not np.isfinite(vectors).all():
@@ -237,10 +231,7 @@ class StrategyEmitter(EmitterBase):
         self._x0, size = np.array(x0), archive.solution_dim
         if self._x0.shape not in (size, (size,)):
             raise InputError(f"x0 of shape {self._x0.shape} does not fit the archive's solution_dim, {size}")
-        try:
-            super().__init__(archive, solution_dim=size, bounds=bounds, lower_bounds=None, upper_bounds=None)
-        except (TypeError, ValueError) as problem:
-            raise InputError(f"bounds {bounds!r} must be a pair for each of {size} numbers") from problem
+        super().__init__(archive, solution_dim=size, bounds=bounds, lower_bounds=None, upper_bounds=None)
         self._box = Bounds((self.lower_bounds, self.upper_bounds), len(self._x0))
         if self._box.any:
             self._box.check(self._x0)

@@ -97,23 +97,6 @@ def test_two_searches_with_one_seed_and_other_starts_do_not_share_parents():
     assert high.mean() > 2
 
 
-def test_searches_that_differ_in_noise_or_type_share_no_parents():
-    def search(dtype, size, source):
-        return DeepGA(np.zeros(size, dtype), 6, 0.1, seed=1, perturbation=NoiseTable(source, 2**12))
-
-    settings = [(np.float32, 8, 0), (np.float32, 8, 1), (np.float64, 4, 0)]  # zeros of the same bytes
-    together, alone = [search(*one) for one in settings], []
-    for one in settings:
-        alone.append(search(*one))
-        for _ in range(4):
-            alone[-1].tell(-np.arange(6.0) - (alone[-1].ask().numpy() ** 2).sum(axis=1))
-    for _ in range(4):
-        for each in together:
-            each.tell(-np.arange(6.0) - (each.ask().numpy() ** 2).sum(axis=1))
-    for first, second in zip(together, alone, strict=True):
-        assert torch.equal(first.ask(), second.ask())
-
-
 def test_a_run_has_the_same_bits_on_any_number_of_workers_and_after_a_resume(tmp_path):
     options = {"strategy": "deep-ga", "population": 24, "generations": 6, "seed": 3, "hidden": (8,)}
     runs = []

@@ -109,14 +109,6 @@ def test_a_surrogate_that_is_partly_right_saves_generations():
     assert left[GuidedES] < 0.7 * left[OpenAIES]
 
 
-def test_a_centre_and_a_surrogate_gradient_may_run_backwards():
-    backwards = np.arange(4.0)[::-1]
-    es = GuidedES(backwards, 4, surrogate=lambda _: backwards)
-    np.testing.assert_array_equal(es.center.numpy(), backwards)
-    es.ask()
-    np.testing.assert_array_equal(es.gradients[-1], backwards)
-
-
 def keeps_and_mutates(center, kept):
     """The slope of a quadratic by autograd, with random numbers; it spoils what it was given and gave."""
     for given in kept:
@@ -182,8 +174,8 @@ def test_impossible_arguments_are_refused_by_name(options, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.ones(2), r"generation 1 is of shape \(2,\): it must be 3 finite numbers"),
-        ([0.0, np.nan, 1.0], "generation 1 is not finite: it must be 3 finite numbers"),
+        (np.ones(2), "generation 1 must be 3 finite numbers"),
+        ([0.0, np.nan, 1.0], "generation 1 must be 3 finite numbers"),
         ("north", "the surrogate gradient must be a vector of numbers"),
     ],
 )

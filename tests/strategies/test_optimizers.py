@@ -197,23 +197,9 @@ class Counting(torch.optim.Optimizer):
         group["params"][0].add_(group["params"][0].grad, alpha=-group["sum"] / group["count"])
 
 
-class Late(Counting):
-    """Its group has no count before the first step."""
-
-    def __init__(self, params):
-        super().__init__(params)
-        del self.param_groups[0]["count"], self.param_groups[0]["sum"]
-
-    def step(self):
-        for name, first in (("count", 0), ("sum", 0.0)):
-            self.param_groups[0].setdefault(name, first)
-        super().step()
-
-
-@pytest.mark.parametrize("optimizer", [Counting, Late])
 @pytest.mark.parametrize("saved_after", [0, 3])
-def test_an_optimizer_that_counts_in_its_group_goes_on_bit_for_bit(saved_after, optimizer):
-    whole, cut = (OpenAIES(np.zeros(5), 8, optimizer=optimizer, perturbation=TABLE) for _ in range(2))
+def test_an_optimizer_that_counts_in_its_group_goes_on_bit_for_bit(saved_after):
+    whole, cut = (OpenAIES(np.zeros(5), 8, optimizer=Counting, perturbation=TABLE) for _ in range(2))
 
     def go_on(es, generations):
         for _ in range(generations):
@@ -221,7 +207,7 @@ def test_an_optimizer_that_counts_in_its_group_goes_on_bit_for_bit(saved_after, 
 
     go_on(whole, 6)
     go_on(cut, saved_after)
-    again = OpenAIES(np.zeros(5), 8, optimizer=optimizer, perturbation=TABLE)
+    again = OpenAIES(np.zeros(5), 8, optimizer=Counting, perturbation=TABLE)
     load_strategy(again, *save_strategy(cut))
     go_on(again, 6 - saved_after)
     assert torch.equal(again.center, whole.center)

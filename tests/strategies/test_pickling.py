@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.schedules import PopulationSchedule, parse_share
+from escalade.strategies.schedules import PopulationSchedule
 
 
 def saved(thing):
@@ -58,13 +58,3 @@ def test_so_do_schedules(options, way):
     strategy = STRATEGIES["openai-es"].load()(np.ones(6), **options)
     turns(strategy)
     assert turns(way(strategy)) == turns(strategy)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_schedules_of_members_and_shares_come_back(way):
-    population, share = (
-        way(PopulationSchedule("linear:16:64:48")),
-        way(parse_share("linear:1:0:10", "weight")),
-    )
-    assert [population.members(generation) for generation in (0, 2, 99)] == [16, 18, 64]
-    assert [share(generation) for generation in (0, 5)] == [1.0, 0.5]

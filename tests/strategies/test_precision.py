@@ -45,28 +45,6 @@ def test_a_sphere_around_1000_does_not_stall_at_what_float32_can_say(name):
     assert es.result.best_fitness < (1e-8 if name == "les" else 1e-11)  # LES has a least sigma of 1e-4
 
 
-@every
-def test_a_float64_search_resumes_bit_for_bit(name):
-    first, second = (STRATEGIES[name].load()(np.ones(3), 12, sigma=0.1, perturbation=TABLE) for _ in range(2))
-    for _ in range(4):
-        first.tell(-sphere(first.ask()))
-    second.load_state_dict(first.state_dict())
-    for es in (first, second):
-        for _ in range(4):
-            es.tell(-sphere(es.ask()))
-    assert torch.equal(first.center, second.center)
-    assert first.state_dict()["center"].dtype == torch.float64
-
-
-@every
-@pytest.mark.parametrize(
-    "x0", [np.ones(3, np.float32), torch.ones(3), [1.0, 1.0, 1.0], torch.ones(3, dtype=torch.bfloat16)]
-)
-def test_everything_else_is_float32(name, x0):
-    es = STRATEGIES[name].load()(x0, 12, sigma=0.1, perturbation=TABLE)
-    assert es.ask().dtype == es.center.dtype == torch.float32
-
-
 @pytest.mark.parametrize("x0", ["fast", [None, 1.0], object(), [[1.0], [1.0, 2.0]]])
 def test_what_is_no_vector_is_refused(x0):
     for name in ("snes", "cma-es"):

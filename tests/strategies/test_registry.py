@@ -19,7 +19,6 @@ from escalade.perturbation import NoiseTable
 from escalade.perturbation.registry import make_source
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS, StrategyEntry
-from escalade.support.registry import named
 from escalade.training.parts import make_strategy
 
 ROOT = Path(__file__).parent.parent.parent
@@ -95,11 +94,6 @@ def test_options_that_only_some_take():
     config = Config(env="X-v0", strategy="ars", strategy_options=own, lr=0.5, population=8)
     ars = make_strategy(config, np.zeros(3, np.float32), TABLE)
     assert (ars.top_directions, ars.lr) == (2, 0.5)
-
-
-def test_an_unknown_name_brings_the_nearest():
-    with pytest.raises(InputError, match="did you mean cma-es"):
-        named("strategy", "cmaes", STRATEGIES)
 
 
 @pytest.mark.parametrize(

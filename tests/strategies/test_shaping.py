@@ -40,15 +40,6 @@ def test_nes_utilities_are_those_of_the_paper(count):
     np.testing.assert_allclose(nes_utilities(fitness), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_nes_utilities_of_tied_members_are_the_mean_of_their_places():
-    distinct, tied = (
-        nes_utilities(np.array([4.0, 3.0, 2.0, 1.0])),
-        nes_utilities(np.array([4.0, 3.0, 3.0, 1.0])),
-    )
-    np.testing.assert_allclose(tied[1:3], distinct[1:3].mean(), rtol=1e-12)
-    np.testing.assert_allclose(tied[[0, 3]], distinct[[0, 3]], rtol=1e-12)
-
-
 def test_z_score_and_its_huge_values():
     np.testing.assert_allclose(z_score(np.array([1.0, 2.0, 3.0])), np.array([-1, 0, 1]) * math.sqrt(1.5))
     np.testing.assert_allclose(z_score(np.array([1e308, -1e308])), [1.0, -1.0])

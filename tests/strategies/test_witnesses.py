@@ -78,28 +78,6 @@ def test_cr_fm_nes_equals_its_authors_package(dimension, population, fitness, mo
         assert es.step_size == pytest.approx(peer.sigma, rel=1e-5)
 
 
-@pytest.mark.parametrize("fitness", ["plain", "offset"])
-@pytest.mark.parametrize(("dimension", "population"), [(17, 8), (300, 20)])
-def test_lm_ma_es_equals_its_authors_package_in_all_but_the_step_size(
-    dimension, population, fitness, monkeypatch
-):
-    """Theirs goes by the length of the path where the paper has its square."""
-    lmmaes = pytest.importorskip("lmmaes")
-    es = LMMAES(start(dimension), population, 0.3, direction="minimize", perturbation=TABLE)
-    peer = lmmaes.Lmmaes(start(dimension), 0.3, popsize=population, verbose=False)
-    for _ in range(GENERATIONS):
-        peer.sigma = es.step_size
-        monkeypatch.setattr(np.random, "randn", lambda *shape: drawn(es))
-        members = es.ask().numpy()
-        close(peer.ask(), members)
-        told = values(members, fitness)
-        peer.tell(told)
-        es.tell(told)
-        close(es.center.numpy(), peer.x)
-        close(es.directions, peer.M)
-        close(es.path, peer.p_sigma)
-
-
 SIZES = pytest.mark.parametrize(("dimension", "population"), [(2, 6), (17, 11), (300, 20)])
 FITNESS = pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
 

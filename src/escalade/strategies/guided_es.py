@@ -116,11 +116,8 @@ class GuidedES(OpenAIES):
             given = self.surrogate(self.center.clone())
         gradient = as_tensor(given, "the surrogate gradient").to(self.center)
         if gradient.shape != self.center.shape or not bool(gradient.isfinite().all()):
-            wrong = (
-                "not finite" if gradient.shape == self.center.shape else f"of shape {tuple(gradient.shape)}"
-            )
             raise InputError(
-                f"the surrogate gradient of generation {self.generation + 1} is {wrong}: "
-                f"it must be {self.dimension} finite numbers, one a parameter"
+                f"the surrogate gradient of generation {self.generation + 1} must be {self.dimension} finite "
+                f"numbers, one a parameter, not {given!r:.100}"
             )
         return np.array(gradient.numpy())
