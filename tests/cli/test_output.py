@@ -6,10 +6,8 @@ import re
 import subprocess
 import sys
 
-import gymnasium
 import pytest
 from tests.commands import DEADLINE, ROOT
-from tests.environments import Walk
 
 import escalade
 from escalade.cli import main as cli
@@ -43,12 +41,6 @@ def test_one_line_when_nothing_can_be_printed(line, where, says, tmp_path):
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith("escalade: standard output")
     assert says in result.stderr
-
-
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_help_too_where_python_does_not_buffer(unbuffered, tmp_path):
-    result = redirected("plot --help", ">/dev/full", tmp_path, PYTHONUNBUFFERED=unbuffered)
-    assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
 
 
 def test_a_reader_that_goes_away_is_no_news(tmp_path):
@@ -103,13 +95,6 @@ SHOWN = r"a\x1b[2J\x1b]0;title\x07b\rc\x9b1m\u202ed"
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
-class Shouts(Walk):
-    """Fails with a message of ten million characters, control sequences among them."""
-
-    def step(self, action):
-        raise RuntimeError(NASTY + "x" * 10**7 + "the end")
-
-
 def test_what_others_named_is_printed_without_control_sequences(tmp_path, capsys):
     run = tmp_path / NASTY
     options = ["--workers", "0", "--generations", "1", "--population", "4", "--max-episode-steps", "5"]
@@ -124,24 +109,6 @@ def test_what_others_named_is_printed_without_control_sequences(tmp_path, capsys
     assert f"run folder: {tmp_path / SHOWN}" in out
     assert r"no-a\x1b[2J\x1b]0;title\x07b c" in err
     assert not RAW.search((run / "README.md").read_text())
-
-
-def test_a_long_message_of_an_environment_is_cut(tmp_path, capsys):
-    gymnasium.register("Shouts-v0", entry_point=Shouts)
-    try:
-        options = ["--workers", "0", "--generations", "1", "--population", "4"]
-        assert cli.main(["train", "Shouts-v0", *options, "--run-dir", str(tmp_path / "run")]) == 1
-        _, err = capsys.readouterr()
-        cli.main(["check", "Shouts-v0"])
-        out, _ = capsys.readouterr()
-    finally:
-        gymnasium.registry.pop("Shouts-v0")
-    assert not RAW.search(out + err)
-    assert len(err) < 5000
-    assert len(out) < 20_000
-    for said in (err, out):
-        assert r"a\x1b[2J" in said
-        assert "the end" in said
 
 
 def test_the_library_prints_to_a_stream_of_another_encoding(monkeypatch):

@@ -158,10 +158,6 @@ def test_flags_are_converted(name, text, value):
     assert isinstance(converted, type(value))
 
 
-def test_one_number_is_a_list_of_one():
-    assert from_values({"hidden": 5, "resize": 84}) == {"hidden": (5,), "resize": (84,)}
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -269,11 +265,6 @@ def test_arguments_of_the_environment_go_over_those_of_a_preset_one_by_one():
     given["env_kwargs"] = {name: not value}
     assert presets.layer(given, {}, "auto").env_kwargs == own | {name: not value}
     assert presets.layer(given, {}, None).env_kwargs == {name: not value}
-
-
-def test_a_byte_order_mark_is_no_part_of_toml(tmp_path):
-    (tmp_path / "c.toml").write_text('env = "CartPole-v1"\n', encoding="utf-8-sig")
-    assert read_toml(tmp_path / "c.toml") == {"env": "CartPole-v1"}
 
 
 @pytest.mark.parametrize(("population", "expected"), [(None, 8), (16, 8), (8, None), (2, None)])

@@ -10,11 +10,9 @@ from contextlib import nullcontext
 
 import pytest
 from tests.commands import DEADLINE
-from torch import nn
 
-import escalade
 from escalade.envs.process import quiet
-from escalade.support.interrupts import LEADER, Interrupts, end_with_leader
+from escalade.support.interrupts import LEADER, Interrupts
 
 
 def interrupt():
@@ -109,22 +107,6 @@ def test_a_process_is_interrupted_once_its_leader_is_gone():
     assert process.returncode == 0
 
 
-def test_a_process_without_a_leader_waits_for_none(monkeypatch):
-    monkeypatch.delenv(LEADER, raising=False)
-    before = threading.active_count()
-    end_with_leader()
-    assert threading.active_count() == before
-
-
-def test_handlers_that_python_did_not_set_are_left_alone(monkeypatch):
-    monkeypatch.setattr(signal, "getsignal", lambda number: None)
-    set_to = []
-    monkeypatch.setattr(signal, "signal", lambda *given: set_to.append(given))
-    with Interrupts():
-        pass
-    assert set_to == []
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("allowed", [False, True])
 @pytest.mark.filterwarnings("ignore:.*use of fork")  # later Pythons', of a process with threads
@@ -140,19 +122,3 @@ def test_a_forked_child_has_the_signals_of_the_time_before(number, allowed):
         handlers = {signal.getsignal(one).__func__ for one in (signal.SIGINT, number)}
         assert handlers == {Interrupts._handle}
     assert number not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-
-
-def stopped_child(found):
-    child = multiprocessing.get_context("fork").Process(target=signal.pause)
-    child.start()
-    child.terminate()
-    child.join(DEADLINE)
-    assert child.exitcode == -signal.SIGTERM
-
-
-@pytest.mark.filterwarnings("ignore:.*use of fork")
-def test_callbacks_and_functions_may_end_children_of_their_own():
-    options = {"population": 4, "generations": 2}
-    escalade.evolve(
-        nn.Linear(2, 1), lambda module: stopped_child(module) or 0.0, callbacks=[stopped_child], **options
-    )

@@ -39,22 +39,6 @@ def handing_on(x0, **keywords):
     pass
 
 
-@pytest.mark.parametrize(
-    ("given", "names"),
-    [
-        (Base, {"x0", "seed", "shaping"}),
-        (Plain, {"x0", "seed", "shaping"}),
-        (Further, {"x0", "rate", "seed", "shaping"}),
-        (Last, {"x0", "rate", "seed", "shaping"}),
-        (Closed, {"x0", "rate"}),
-        (partial(Further, seed=3), {"x0", "rate", "seed", "shaping"}),
-        (plain, {"x0", "seed"}),
-    ],
-)
-def test_keywords_are_those_of_the_constructor_and_with_keywords_of_its_bases(given, names):
-    assert keywords_of(given) - {"given", "keywords"} == names
-
-
 def test_a_function_with_keywords_takes_any():
     assert keywords_of(handing_on) is keywords_of(partial(handing_on, seed=3)) is None
 

@@ -8,42 +8,29 @@ import torch
 
 from escalade import InputError
 from escalade.support.numbers import finite, number, plain, real_number
-from escalade.support.shown import shown
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (4812.3, "4,812.3"),
         (4812.345, "4,812.3"),
         (0.00042, "0.00042"),
         (-0.000421234, "-0.0004212"),
         (4.2e-7, "4.2e-07"),
         (-1e9, "-1,000,000,000"),
-        (-1234567890.5, "-1.235e+09"),
         (1e30, "1e+30"),
-        (500.0, "500"),
-        (0.0, "0"),
         (-0.0, "0"),
         (0.1 + 0.2, "0.3"),
-        (99.996, "100"),
         (237.04, "237.0"),
         (7, "7"),
         (np.float32(0.25), "0.25"),
         (math.nan, "nan"),
-        (-math.inf, "-inf"),
         (None, "-"),
     ],
 )
 def test_digits_that_count_are_shown(value, text):
     assert number(value) == text
     assert plain(value) == text.replace(",", "")
-
-
-def test_results_are_shown_the_same_way():
-    assert [shown(value) for value in (0.00042, 4812.3, None, 3, "solved")] == [
-        *("0.00042", "4812.3", "-", "3", "solved")
-    ]
 
 
 def test_json_has_no_nan():

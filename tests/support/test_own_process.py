@@ -1,13 +1,9 @@
 """A process that leaves directly does what the interpreter would have done, but for its teardown."""
 
-import gc
 import subprocess
 import sys
 
 import pytest
-from tests.commands import command
-
-from escalade.recorders import read_progress
 
 SCRIPT = """
 import atexit, sys, threading, time
@@ -42,16 +38,6 @@ def test_a_thread_is_waited_for():
     assert "thread done" in left("thread")
 
 
-IMPORT = """
-import gc
-from escalade.support.own_process import claim
-claim()
-before = gc.get_stats()[0]["collections"]
-import torch
-print(gc.get_stats()[0]["collections"] - before)
-"""
-
-
 COLLECTS = """
 import gc
 pythons = gc.get_threshold()
@@ -79,35 +65,3 @@ assert gc.get_freeze_count() <= frozen  # what a run has left is none of the mod
 @pytest.mark.parametrize("engine", [False, True])
 def test_garbage_is_looked_for_as_ever_once_imports_are_over(engine):
     subprocess.run([sys.executable, "-c", COLLECTS.format(engine=engine)], check=True)
-
-
-def test_garbage_is_hardly_looked_for_while_torch_is_imported():
-    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 30  # 350 as Python does it
-
-
-ENV = """
-import gc
-import gymnasium
-from gymnasium import spaces
-
-class Looks(gymnasium.Env):
-    observation_space = spaces.Box(-1, 1, (2,))
-    action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        return self.observation_space.low, {}
-
-    def step(self, action):
-        return self.observation_space.low, float(gc.get_threshold()[0]), True, False, {}
-"""
-
-
-@pytest.mark.slow("src/escalade/support/own_process.py", "src/escalade/engines")
-@pytest.mark.parametrize("workers", [0, 1])
-def test_environments_of_the_command_have_their_garbage_collected(workers, tmp_path):
-    (tmp_path / "looking.py").write_text(ENV)
-    flags = ("--preset", "none", "--population", 4, "--generations", 1, "--workers", workers)
-    done = command("train", "looking:Looks", *flags, "--run-dir", "run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert read_progress(tmp_path / "run" / "progress.csv")["return_mean"] == [gc.get_threshold()[0]]

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import fields
 from typing import Any
 
 from escalade.cli.arguments import add_command, add_environment, add_options, options_typed, with_flags
-from escalade.config.options import OPTIONS, Config
+from escalade.config.environment import EnvironmentOptions
+from escalade.config.options import Config
 from escalade.support.output import say
 
-_FRAMES = [
-    name
-    for name, option in OPTIONS.items()
-    if option.metadata["group"] == "frames" and name != "scale_pixels"
-]
-_OPTIONS = (
-    "env_kwargs",
-    "backend",
-    "max_episode_steps",
-    "fresh_environments",
-    "wrappers",
-    "early_end",
-    *_FRAMES,
-)
+_OF_TRAINING = ("env", "seed", "cutoff", "reward")
+_OPTIONS = [one.name for one in fields(EnvironmentOptions) if one.name not in _OF_TRAINING]
 
 
 def add_check(commands: Any) -> None:

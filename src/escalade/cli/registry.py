@@ -75,4 +75,4 @@ MODES: Final[dict[str, Entry]] = {
     "series": Entry("several runs", "escalade.wings.many_runs.commands"),
 }
 """Ways to train besides one run in this process: modules with the functions of
-:class:`escalade.cli.training.Mode`. The first one that was requested trains."""
+:class:`escalade.cli.training.Mode`. They exclude each other."""

@@ -21,6 +21,7 @@ from escalade.config.commands import flag
 from escalade.config.conversion import read_toml
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.config.strategy_text import layered
+from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import INTERRUPTED
 from escalade.support.output import say
@@ -36,8 +37,8 @@ class Mode(Protocol):
     def add_flags(self, parser: Parser) -> None:
         """Add the flags that only this mode has."""
 
-    def requested(self, parsed: argparse.Namespace) -> bool:
-        """Return whether one of them was typed."""
+    def requested(self, parsed: argparse.Namespace) -> str | None:
+        """Return the name of the flag that was typed for it, or None."""
 
     def train(self, parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
         """Train, and return the exit code. ``configs`` are named by their files."""
@@ -127,9 +128,11 @@ def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
 
 def _train(parsed: argparse.Namespace) -> int:
     configs = _configs_typed(parsed)
-    for mode in _modes():
-        if mode.requested(parsed):
-            return mode.train(parsed, configs)
+    asked = {flag: mode for mode in _modes() if (flag := mode.requested(parsed)) is not None}
+    if len(asked) > 1:
+        raise InputError(f"{' and '.join(f'`{flag}`' for flag in asked)} exclude each other: choose one")
+    for mode in asked.values():
+        return mode.train(parsed, configs)
     (config,) = configs.values()
     announce(config)
     warm_up_for(config)

@@ -149,8 +149,8 @@ def test_wrong_input_is_one_line(call, tmp_path):
             "--sigma 0.1, not 0.3",
             "name another --run-dir",
         ],
-        ("--seeds", "1", "--detached", "--storage", "x"): ["--detached is for one run"],
-        ("--seeds", "1", "--storage", "x"): ["--storage is for a run that is --detached"],
+        ("--seeds", "1", "--detached", "--storage", "x"): ["--detached and --seeds exclude each other"],
+        ("--seeds", "1", "--storage", "x"): ["--storage and --seeds exclude each other"],
         ("--config", "a.toml", "--config", "b.toml"): ["--config files name different run_dir"],
     }
     for typed, fragments in cases.items():

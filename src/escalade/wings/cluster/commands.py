@@ -28,17 +28,15 @@ def add_flags(parser: Parser) -> None:
         parser.hide(action)
 
 
-def requested(parsed: argparse.Namespace) -> bool:
-    """Return whether a flag of detached runs was typed."""
-    return parsed.detached or parsed.storage is not None
+def requested(parsed: argparse.Namespace) -> str | None:
+    """Return the flag of detached runs that was typed, or None."""
+    return "detached" if parsed.detached else None if parsed.storage is None else "storage"
 
 
 def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
     """Start the run and print how to find it again."""
     if not parsed.detached:
         raise InputError("`storage` is for a run that is `detached`: leave it out")
-    if getattr(parsed, "seeds", None) is not None or len(configs) > 1:
-        raise InputError("`detached` is for one run: leave out `seeds`, and all but one `config`")
     if not parsed.storage:
         raise InputError(f"`detached` needs `storage`: a {_STORAGE}")
     (config,) = configs.values()

@@ -30,11 +30,10 @@ def add_flags(parser: Parser) -> None:
     add_argument(parser, "--jobs", "N", "how many of several runs go on at a time, sharing the cores", "1")
 
 
-def requested(parsed: argparse.Namespace) -> bool:
-    """Return whether several runs were requested."""
-    return (
-        any(getattr(parsed, name) is not None for name in ("seeds", "jobs")) or len(parsed.config or ()) > 1
-    )
+def requested(parsed: argparse.Namespace) -> str | None:
+    """Return the flag that requests several runs, or None."""
+    several = {"seeds": parsed.seeds, "jobs": parsed.jobs, "config": (parsed.config or ())[1:] or None}
+    return next((flag for flag, typed in several.items() if typed is not None), None)
 
 
 def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
