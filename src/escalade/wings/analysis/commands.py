@@ -98,7 +98,11 @@ def add_compare(commands: Any) -> None:
         parser, "--format", "|".join(_FORMATS), "of what is printed; csv has the lines alone", "table"
     )
     parser.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="the same as --format json (default: no)"
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="the same as --format json (default: no)",
     )
     parser.set_defaults(format="table")
     add_group_by(parser)
