@@ -49,6 +49,26 @@ class StorageFailure(EscaladeError, RuntimeError):
     """The run folder cannot be written: the disk is full or went away."""
 
 
+Catch = bool | type[Exception] | tuple[type[Exception], ...]
+"""Exceptions of the user's function that count as the worst of their generation: True for all, or types."""
+
+
+def caught(catch: Catch) -> tuple[type[BaseException], ...]:
+    """Return ``catch`` as types of exceptions.
+
+    Raises:
+        InputError: it holds something else.
+    """
+    if isinstance(catch, bool):
+        return (Exception, SystemExit) if catch else ()
+    types = catch if isinstance(catch, tuple) else (catch,)
+    if not all(isinstance(one, type) and issubclass(one, Exception) for one in types):
+        raise InputError(
+            f"catch {catch!r} must be True, or types of exceptions such as (ValueError, OSError)"
+        )
+    return types
+
+
 @contextmanager
 def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
     """Have an InputError begin with ``subject`` and a colon, and be a ``kind``; an empty one is left out."""

@@ -15,8 +15,7 @@ from torch import nn
 from escalade.config.files import is_evolved
 from escalade.engines import ENGINES, Engine, start_engine
 from escalade.engines.fork_server import warm_up
-from escalade.errors import InputError
-from escalade.fitness.catching import Catch, caught
+from escalade.errors import Catch, InputError, caught
 from escalade.fitness.work import FitnessFunction, FitnessSetup
 from escalade.perturbation import NoiseSource
 from escalade.perturbation.device import Counters, DeviceNoise, as_device, describe_device

@@ -347,7 +347,6 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"sigma": 0.0}, "sigma 0.0"),
         ({"sigma": [1.0, 2.0]}, "sigma .* 3 of them"),
         ({"population": 2}, "population 2"),
-        ({"bounds": 3}, "bounds must be"),
         ({"bounds": (1, 0)}, "parameter 0 has 1 and 0"),
         ({"bounds": (1, 2)}, "x0: parameter 0 is 0, outside its bounds 1 and 2"),
         ({"budget": 0}, "budget 0"),

@@ -16,8 +16,7 @@ from torch import Tensor
 from escalade.engines import Engine, start_engine
 from escalade.engines.base import Feed
 from escalade.engines.fork_server import warm_up
-from escalade.errors import EnvironmentFailure, InputError, in_words
-from escalade.fitness.catching import Catch, caught
+from escalade.errors import Catch, EnvironmentFailure, InputError, caught, in_words
 from escalade.perturbation import Stream, seeds
 from escalade.support.arrays import as_float, as_float64, holds_numbers
 from escalade.support.generators import generators_kept, seed_generators

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from escalade.errors import InputError
-from escalade.fitness.catching import Catch
+from escalade.errors import Catch, InputError
 from escalade.perturbation import NoiseTable, table_size
 from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction, StrategyFactory

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from escalade.errors import Diverged, InputError
 from escalade.perturbation import write_all
-from escalade.recorders import Recorder, Row, of_returns
+from escalade.recorders import Recorder
 from escalade.strategies.bounds import confine
 from escalade.strategies.result import FitnessHistory
 from escalade.strategies.shaping import usable
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
+from escalade.training.objective import Outcome
 from escalade.training.progress import Counts, Progress
-from escalade.training.rows import answer_of
+from escalade.training.rows import answer_of, make_row
 from escalade.wings.optimize.calls import FunctionCalls, Values
 from escalade.wings.optimize.optimum import Optimum
 from escalade.wings.optimize.plan import SearchOptions, SearchPlan
@@ -160,21 +161,8 @@ class Search:
     def _record(self, values: Array, scales: tuple[float, float]) -> None:
         if not self._recorders:
             return
-        row = Row(
-            generation=self.progress.generation,
-            episodes=self.evaluations,
-            env_steps=None,
-            seconds=round(self.progress.total.seconds, 4),
-            episode_length_mean=None,
-            eval_return_mean=None,
-            unperturbed_rank=None,
-            sigma=scales[0],
-            lr=scales[1],
-            update_ratio=self._strategy.update_ratio,
-            steps_per_second=None,
-            eval_steps=None,
-            **of_returns(values),
-        )
+        outcome = Outcome(values, values, values, None)
+        row = make_row(outcome, None, self.progress, self._strategy, scales=scales, rank=None, seconds=0.0)
         for recorder in self._recorders:
             recorder.generation(row)
 
