@@ -66,20 +66,14 @@ class Checkpoints:
         """
         problems: list[str] = []
         for generation in reversed(self.generations()):
-            path = self.path(generation)
             try:
-                content = read(path)
+                return Loaded(self.load(generation, check), problems)
             except Unreadable as problem:  # it may be well: what comes next would drop it
                 raise InputError(
                     f"{problem}: try again once it can be, or move it away to go on from the one before"
                 ) from None
-            except InputError as problem:
-                problems.append(str(problem))
-                continue
-            try:
-                return Loaded(check(content), problems)
             except Damaged as problem:
-                problems.append(f"{path} cannot be used: {problem}")
+                problems.append(str(problem))
         detail = f" ({problems[0]})" if problems else ""
         raise InputError(f"{self.folder} holds no checkpoint to go on from{detail}")
 
