@@ -7,22 +7,26 @@ several threads may train at once.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import types
 from collections.abc import Mapping, Sequence
+from functools import cache
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.util import Finalize, get_temp_dir
 from typing import Any
 
 from escalade.engines.worker import OWNERS_SIGNALS
 from escalade.errors import InputError
 from escalade.support.own_process import is_own, is_worker
 
-# Names, because importing the module is the server's part: itself, and the variable that it reads.
+# Names, because importing the module is the server's part: itself, and the variables that it reads.
 _SERVER = "escalade.engines.server"
+_FOLDER = "ESCALADE_SERVER_FOLDER"
 _OWN = "ESCALADE_OWN_SERVER"
 _ALWAYS = [_SERVER, "escalade.engines.worker", __name__]
 
@@ -55,6 +59,8 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
         given = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
         try:
+            if multiprocessing.parent_process() is None:  # else it goes on using its parent's
+                given[_FOLDER] = _folder()
             os.environ.update(given)
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
@@ -67,6 +73,15 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for name in given:
                 os.environ.pop(name, None)
+
+
+@cache
+def _folder() -> str:
+    """Return multiprocessing's temporary folder, which it removes at exit."""
+    folder = get_temp_dir()
+    # It removes the folder with a priority of -100, and prints a traceback if it is gone.
+    Finalize(None, os.makedirs, args=(folder,), kwargs={"exist_ok": True}, exitpriority=-99)
+    return folder
 
 
 class WorkerProcess(ForkServerProcess):
