@@ -130,11 +130,6 @@ def test_the_table_is_as_large_as_the_factors_need():
     assert source.noise.size == table_size(4000)
 
 
-def test_full_is_a_table():
-    assert isinstance(make_source("full", 0, SHAPES), NoiseTable)
-    assert (rank_of("full"), rank_of("low-rank"), rank_of("low-rank:3")) == (0, 4, 3)
-
-
 @pytest.mark.parametrize(
     "text", ["", "low", "full:1", "low-rank:", "low-rank:0", "low-rank:-1", "low-rank:1.5"]
 )

@@ -1,14 +1,11 @@
 """Populations and the sums over their noise, against float64."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from escalade.perturbation import (
-    DensePopulation,
     GaussianPopulation,
     NoiseTable,
     weighted_noise_sum,
@@ -52,19 +49,6 @@ def test_mirrored_members_average_to_the_centre(seed, dimension, scale):
     assert (abs(middle - center) <= one_ulp).all()
 
 
-def test_a_dense_population_gives_its_rows():
-    vectors = np.arange(12, dtype=np.float32).reshape(3, 4)
-    np.testing.assert_array_equal(write_all(DensePopulation(vectors)), vectors)
-
-
-def test_a_dense_population_is_of_mirrored_pairs_where_its_maker_says_so():
-    vectors = np.arange(16, dtype=np.float32).reshape(4, 4)
-    assert not DensePopulation(vectors).antithetic
-    pairs = pickle.loads(pickle.dumps(DensePopulation(vectors, antithetic=True)))
-    assert pairs.antithetic
-    np.testing.assert_array_equal(write_all(pairs), vectors)
-
-
 @pytest.mark.parametrize("block", [7, 2**20])
 @pytest.mark.parametrize("dimension", [1, 7, 100])
 def test_weighted_sums_equal_float64(monkeypatch, block, dimension):
@@ -88,12 +72,6 @@ def test_weighted_sums_need_a_weight_for_each_address():
         weighted_noise_sum(TABLE.values, np.array([1, 2]), [1.0], 3)
     with pytest.raises(ValueError, match="zip"):
         weighted_square_sum(TABLE.values, np.array([1, 2]), [1.0], 3)
-
-
-def test_writable_tables_are_read_as_well():
-    table = np.arange(10, dtype=np.float32)
-    assert weighted_noise_sum(table, np.array([2]), [2.0], 3).tolist() == [4.0, 6.0, 8.0]
-    assert weighted_square_sum(table, np.array([2]), [2.0], 3).tolist() == [8.0, 18.0, 32.0]
 
 
 @pytest.mark.parametrize("dimension", [40_001, 70_000])

@@ -86,15 +86,6 @@ def test_before_any_observation_it_changes_nothing():
     np.testing.assert_array_equal(frozen.apply(seen), seen.astype(np.float32))
 
 
-def test_what_is_frozen_does_not_move():
-    normalizer = merged(data())
-    frozen = normalizer.snapshot()
-    mean, inverse_std = frozen.mean.copy(), frozen.inverse_std.copy()
-    normalizer.merge_episodes(np.array([5]), np.full((1, 2, 3), 1e6))
-    np.testing.assert_array_equal(frozen.mean, mean)
-    np.testing.assert_array_equal(frozen.inverse_std, inverse_std)
-
-
 def test_observations_become_standard_and_are_clipped():
     episodes = data()
     everything = np.concatenate(episodes)

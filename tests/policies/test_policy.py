@@ -103,13 +103,6 @@ def test_an_action_is_what_the_population_would_take():
         np.testing.assert_allclose(made.act(seen), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_part_called_action_mask_is_no_mask_of_actions_that_cannot_be_masked():
-    space = spaces.Dict(action_mask=spaces.MultiBinary(2), seen=spaces.Box(-1.0, 1.0, (3,)))
-    actions = ActionMap(ACTIONS["box"]())
-    made = Policy(build(inputs=5, outputs=2, init="xavier", **architecture_of(OPTIONS)), space, actions)
-    assert actions.space.contains(made.act({"action_mask": np.ones(2, np.int8), "seen": np.zeros(3)}))
-
-
 def test_heads_are_kept(tmp_path):
     made = policy("box", "box", head="uniform:5")
     made.save(tmp_path / "p.safetensors")
@@ -171,18 +164,6 @@ def test_the_file_is_arrays_and_json(tmp_path):
     assert all(value.dtype in (np.float32, np.float64) for value in tensors.values())
 
 
-def test_a_policy_is_called_with_tensors():
-    with pytest.raises(InputError, match="a policy is called with a tensor, not a ndarray: see act"):
-        policy("box", "box")(np.zeros((5, 3), np.float32))
-
-
-def test_a_policy_is_a_module():
-    made = policy("box", "box")
-    batch = torch.zeros(5, 3)
-    assert made(batch).shape == (5, 2)
-    assert sum(p.numel() for p in made.parameters()) == made.batched.dimension
-
-
 class Elsewhere(torch.Tensor):
     """A tensor on a device that numpy cannot read, as one on a GPU is."""
 
@@ -229,17 +210,6 @@ def test_a_network_on_another_device_is_run_as_a_copy_on_the_cpu(tmp_path):
     made.save(tmp_path / "p.safetensors")
     loaded = escalade.load(tmp_path / "p.safetensors", network=elsewhere())
     assert loaded.act(seen) == made.act(seen)
-
-
-@pytest.mark.parametrize("where", ["parameter", "buffer"])
-def test_a_network_without_numbers_is_refused(where):
-    module = nn.Linear(3, 3)
-    if where == "parameter":
-        module = module.to("meta")
-    else:
-        module.register_buffer("shift", torch.zeros(3, device="meta"))
-    with pytest.raises(InputError, match=r"has no numbers|meta"):
-        policy("box", "discrete", network=module)
 
 
 def test_buffers_of_bfloat16_are_saved(tmp_path):
@@ -294,15 +264,6 @@ def test_policies_of_one_module_are_each_their_own(tmp_path):
         made.save(tmp_path / name)
     first, second = (escalade.load(tmp_path / name, network=network) for name in ("a", "b"))
     assert (first.network.bias.sum().item(), second.network.bias.sum().item()) == (3.0, 6.0)
-
-
-@pytest.mark.parametrize("count", [11, 13])
-def test_a_vector_of_another_size_is_refused_whole(count):
-    made = policy("box", network=nn.Linear(3, 3), normalized=False)
-    before = made.network.weight.clone()
-    with pytest.raises(InputError, match=f"a vector has {count} numbers, and the module 12 to evolve"):
-        made.set(np.ones(count, np.float32), None)
-    assert torch.equal(made.network.weight, before)
 
 
 class Constants(nn.Sequential):

@@ -14,7 +14,7 @@ from escalade import InputError
 from escalade.api.evaluate import render
 from escalade.media import video
 from escalade.perturbation import Stream, seeds
-from escalade.policies.modules import Chain, map_state
+from escalade.policies.modules import map_state
 from escalade.policies.networks import to_vector
 
 ENV = "tests.environments:Walk-v0"
@@ -185,11 +185,3 @@ def test_a_state_may_be_a_named_tuple(tmp_path):
     policy = escalade.load(done, network=Named())
     policy.reset(1)
     assert [len(policy.act(np.ones(2))) for _ in range(3)] == [1, 1, 1]
-
-
-def test_a_chain_without_a_stateful_layer_acts(tmp_path):
-    chain = Chain(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
-    run = escalade.train(ENV, network=chain, run_dir=tmp_path / "run", **OWN)
-    policy = escalade.load(run, network=chain)
-    for count in (1, 3):
-        assert policy.act(np.zeros((count, 2), np.float32)).shape[0] == count

@@ -33,22 +33,6 @@ class NetworkFacts:
 
 
 @dataclass(frozen=True)
-class _FileFacts:
-    kind: str
-    env: str
-    observation_space: dict[str, Any]
-    action_space: dict[str, Any]
-    action_map: str
-    head: str
-    normalized: bool
-    observation_clip: float | None
-    architecture: dict[str, Any]
-    scale_pixels: bool = True
-    observation_count: float = 0.0
-    layers: list[str] | None = None
-
-
-@dataclass(frozen=True)
 class PolicyFile:
     """A policy as it was saved."""
 
@@ -64,10 +48,10 @@ class PolicyFile:
     observation_inverse_std: np.ndarray[Any, np.dtype[np.float64]]
     weights: Tensors
     """The network's state dict."""
-    scale_pixels: bool = True
-    observation_count: float = 0.0
+    scale_pixels: bool
+    observation_count: float
     """Observations that the moments were taken of."""
-    layers: list[str] | None = None
+    layers: list[str] | None
     """The classes of a user's module and of its parts; None of others."""
 
     @classmethod
@@ -90,23 +74,28 @@ class PolicyFile:
                 "best.safetensors are; load_evolved reads what evolve saved"
             )
         with about(f"{path} cannot be used", Damaged):
-            return cls._checked(content)
+            return cls._of(content)
 
     @classmethod
-    def _checked(cls, content: Stored) -> PolicyFile:
-        facts = record(_FileFacts, content.state)
-        space = restore(facts.observation_space)
-        actions = ActionMap(restore(facts.action_space), facts.action_map, facts.head)
-        weights = with_prefix("network.", content.tensors)
-        architecture = None
-        if facts.architecture:
-            architecture = record(NetworkFacts, facts.architecture)
-            _refuse_code(architecture)
-        clip = math.inf if facts.observation_clip is None else facts.observation_clip
-        mean, inverse_std = (content.tensors[name] for name in ("observation_mean", INVERSE_STD))
-        rest = (architecture, facts.normalized, clip, mean, inverse_std, weights)
+    def _of(cls, content: Stored) -> PolicyFile:
+        state, tensors = content.state, content.tensors
+        network = record(NetworkFacts, state["architecture"]) if state["architecture"] else None
+        if network is not None:
+            _refuse_code(network)
+        clip = state["observation_clip"]
         return cls(
-            facts.env, space, actions, *rest, facts.scale_pixels, facts.observation_count, facts.layers
+            env=state["env"],
+            observation_space=restore(state["observation_space"]),
+            actions=ActionMap(restore(state["action_space"]), state["action_map"], state["head"]),
+            architecture=network,
+            normalized=state["normalized"],
+            observation_clip=math.inf if clip is None else clip,
+            observation_mean=tensors["observation_mean"],
+            observation_inverse_std=tensors[INVERSE_STD],
+            weights=with_prefix("network.", tensors),
+            scale_pixels=state["scale_pixels"],
+            observation_count=state["observation_count"],
+            layers=state.get("layers"),
         )
 
 

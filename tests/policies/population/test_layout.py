@@ -37,22 +37,6 @@ def test_a_vector_is_read_written_and_stacked_in_one_order(transposed):
     assert "1.weight" not in stacked
 
 
-def test_what_is_given_away_is_never_written_again():
-    made = module()
-    layout = Layout(made)
-    vector = layout.to_vector(made)
-    kept = vector.copy()
-    layout.writer(made)(np.zeros(layout.dimension, np.float32))
-    np.testing.assert_array_equal(vector, kept)
-
-
-def test_a_stack_of_members_is_made_in_their_memory():
-    members = np.ones((2, Layout(module()).dimension), np.float32)
-    stacked = Layout(module()).stack(members)
-    members[:] = 5
-    assert all(torch.equal(part, torch.full_like(part, 5)) for part in stacked.values())
-
-
 def test_members_are_cast_to_the_types_of_the_parameters():
     made = nn.Linear(2, 2).double()
     made.bias = nn.Parameter(torch.zeros(2, dtype=torch.bfloat16))

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import nn
 
-from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, DensePopulation, GaussianPopulation, write_all
 from escalade.perturbation.registry import make_source
 from escalade.policies.networks import batched_network, build, layout_of, to_vector
@@ -224,10 +223,3 @@ def test_the_next_generation_has_another_centre():
         forward.load(row, moved, row)
     np.testing.assert_array_equal(forward(seen[0]), filled(stack, source, moved, range(2))(seen[0]))
     assert not np.array_equal(first, forward(seen[0]))
-
-
-def test_members_of_other_noise_are_refused():
-    stack, source, population, _ = setting("mlp", 1)
-    forward = stack.forward(2, source)
-    with pytest.raises(InputError, match="DensePopulation do not have the run's low-rank noise"):
-        forward.load(0, DensePopulation(write_all(population)), 0)

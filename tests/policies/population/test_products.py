@@ -8,7 +8,7 @@ import torch
 
 from escalade import InputError
 from escalade.policies.modules import Products
-from escalade.policies.networks import batched_network, build
+from escalade.policies.networks import build
 from escalade.policies.population.products import ProductsLayer as Layer
 from escalade.policies.population.products import product_count
 
@@ -61,10 +61,3 @@ def test_images_are_refused():
         build("quadratic", (3, 8, 8), 2)
     with pytest.raises(InputError, match=r"have 149,424,912 parameters for observations of 7,056 numbers"):
         build("quadratic", (84, 84), 6)
-
-
-def test_another_number_of_features_is_refused_by_torch_and_by_the_stack():
-    with pytest.raises(InputError, match=r"Products\(3\) takes 3 numbers, but is given 5"):
-        Products(3)(torch.zeros(2, 5))
-    with pytest.raises(InputError, match=r"Products\(3\) takes 3 numbers, but is given 5 numbers"):
-        batched_network(torch.nn.Sequential(Products(3), torch.nn.Linear(9, 1)), (5,))

@@ -7,7 +7,6 @@ from tests.members import fill, load
 
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.networks import batched_network, build, from_vector, to_vector
-from escalade.policies.population.stack import Stack
 
 ROWS = 23
 SHAPES = [(1, 1, ()), (3, 2, (5,)), (17, 6, (64, 64)), (4, 1, (1, 33)), (348, 17, (32,))]
@@ -18,28 +17,6 @@ def network(inputs, outputs, hidden, activation="tanh", bias=True):
         "mlp", inputs, outputs, hidden=hidden, activation=activation, bias=bias, init="xavier", seed=1
     )
     return module, batched_network(module)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("sizes", SHAPES, ids=str)
-def test_a_members_outputs_have_the_same_bits_in_any_batch_and_row(sizes, activation, bias):
-    _, stack = network(*sizes, activation, bias)
-    assert isinstance(stack, Stack)
-    chance = np.random.default_rng(2)
-    members = chance.normal(size=(ROWS, stack.dimension)).astype(np.float32)
-    seen = chance.normal(size=(ROWS, sizes[0])).astype(np.float32)
-    forward = stack.forward(ROWS)
-    fill(forward, members)
-    together = forward(seen).copy()
-    for count in (1, 2, 7, 22):
-        rows = chance.permutation(ROWS)[:count]
-        fill(forward, members[rows])
-        np.testing.assert_array_equal(forward(seen[rows]), together[rows])
-    other = stack.forward(3)
-    load(other, 2, members[9])
-    padded = np.stack([seen[0], seen[1], seen[9]])
-    np.testing.assert_array_equal(other(padded)[2], together[9])
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -59,18 +36,6 @@ def test_outputs_are_torchs(activation, bias):
         np.testing.assert_allclose(forward(seen)[row], expected, rtol=2e-4, atol=2e-5)
 
 
-def test_kept_members_move_to_the_front():
-    _, stack = network(3, 2, (4,))
-    chance = np.random.default_rng(0)
-    forward = stack.forward(6)
-    fill(forward, chance.normal(size=(6, stack.dimension)))
-    seen = chance.normal(size=(6, 3)).astype(np.float32)
-    before = forward(seen).copy()
-    rows = np.array([1, 4, 5])
-    forward.keep(rows)
-    np.testing.assert_array_equal(forward(seen[rows]), before[rows])
-
-
 def test_extreme_inputs_neither_warn_nor_leak():
     for activation in ACTIVATIONS:
         _, stack = network(3, 2, (4,), activation)
@@ -79,9 +44,3 @@ def test_extreme_inputs_neither_warn_nor_leak():
         seen = np.array([[1, 1, 1], [1e30, -1e30, 1e30], [-1e20, 0, 0]], np.float32)
         alone = forward(seen[:1]).copy()
         np.testing.assert_array_equal(forward(seen)[0], alone[0])
-
-
-def test_the_dimension_counts_every_parameter():
-    for bias in (True, False):
-        module, stack = network(7, 3, (5, 4), bias=bias)
-        assert stack.dimension == sum(p.numel() for p in module.parameters()) == len(to_vector(module))

@@ -10,7 +10,7 @@ import escalade
 from escalade import InputError
 from escalade.policies.modules import map_state
 from escalade.policies.networks import batched_network, from_vector, to_vector
-from escalade.policies.population.torch_network import Batching, TorchNetwork
+from escalade.policies.population.torch_network import TorchNetwork
 
 ROWS = 40  # more than one block
 
@@ -99,12 +99,6 @@ def test_outputs_do_not_depend_on_the_batch_and_are_the_modules(module):
         with torch.no_grad():
             expected = module(torch.from_numpy(seen[row : row + 1])).numpy()[0]
         np.testing.assert_allclose(together[row], expected, rtol=1e-4, atol=1e-4)
-
-
-def test_vectors_go_there_and_back(module):
-    vector = np.random.default_rng(0).normal(size=batched_network(module).dimension).astype(np.float32)
-    from_vector(module, vector)
-    np.testing.assert_array_equal(to_vector(module), vector)
 
 
 def test_a_population_leaves_the_users_module_alone(module):
@@ -341,10 +335,6 @@ class Optional(Stateful):
 def test_a_module_that_lacks_initial_state_is_refused(make, said):
     with pytest.raises(InputError, match=said):
         TorchNetwork(make()).check((4,), 2)
-
-
-def test_what_can_be_batched_is():
-    assert TorchNetwork(nn.Sequential(nn.Linear(4, 2), nn.GELU())).check((4,), 2) == Batching()
 
 
 class Counts(nn.Module):
