@@ -35,7 +35,6 @@ TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
     ("eval zoo:CartPol-v1", ["no policy zoo:CartPol-v1", "did you mean zoo:CartPole-v1", "escalade zoo"]),
     ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is only read", "`start_from`"]),
-    ("watch zoo:CartPole-v1", ["zoo:CartPole-v1 is a policy without its run"]),
     ("train ENV --from zoo:Pole", ["--from zoo:Pole", "no policy zoo:Pole"]),
     ("train ENV --weight-penalty -1", ["--weight-penalty -1", "at least 0"]),
     ("train --config bytes.toml", ["bytes.toml", "is not UTF-8", "save it as UTF-8"]),
@@ -173,7 +172,6 @@ BUILT = [
     ("train ENV --preset none --run-dir FILE", ["FILE", "cannot be written", "--run-dir"]),
     ("train ENV --preset none --run-dir /proc/run", ["/proc/run", "cannot be written", "--run-dir"]),
     ("plot NOTHING", ["NOTHING", "progress.csv"]),
-    ("compare RUN --normalize CartPole-v1=0,1 --normalize CartPole-v1=0,2", ["bounds for CartPole-v1 twice"]),
     (
         "train ENV --preset none --strategy deep-ga --cutoff mean:2",
         ["--cutoff mean:2 moves", "deep-ga compares"],

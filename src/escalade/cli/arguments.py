@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         """The command's flags by the names of the arguments that they set."""
         return {
             action.dest: action.option_strings[-1 if action.option_strings[0] == "-h" else 0]
-            for action in self._actions
+            for action in reversed(self._actions)  # the first of those that set one argument is its flag
             if action.option_strings
         }
 

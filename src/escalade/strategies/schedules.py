@@ -193,9 +193,10 @@ class PopulationSchedule(str):
 
     def __new__(cls, text: str) -> PopulationSchedule:
         made = super().__new__(cls, text)
-        schedule = parse(str(made), "`population`")
-        if not isinstance(schedule, Formula) or schedule.kind == "constant":
+        if ":" not in made:
             raise InputError(f"`population` {text!r} is neither a whole number nor one of {FORMS}")
+        schedule = parse(str(made), "`population`")
+        assert isinstance(schedule, Formula)  # as it is of a text
         ends = schedule.numbers[: 2 if schedule.kind in ("linear", "cosine") else 1]
         if not all(SMALLEST_POPULATION <= end <= LARGEST_POPULATION for end in ends):
             bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
