@@ -268,7 +268,7 @@ def test_a_new_backend(follow, monkeypatch):
     np.testing.assert_array_equal(ours.step(np.array([1]), np.array([1]))[0].shape, (1, 2))
     with pytest.raises(escalade.InputError, match="has no CartPole-v1"):
         settle_backend(resolve("CartPole-v1", backend="mountain-car"))
-    with pytest.raises(escalade.InputError, match=r"has no MountainCar-v0 with options of frames"):
+    with pytest.raises(escalade.InputError, match="has no MountainCar-v0 with these"):
         settle_backend(resolve("MountainCar-v0", backend="mountain-car", frames=Frames(frame_skip=2)))
-    with pytest.raises(escalade.InputError, match="has no MountainCar-v0 with `early_end`"):
+    with pytest.raises(escalade.InputError, match="has no MountainCar-v0 with these"):
         settle_backend(resolve("MountainCar-v0", backend="mountain-car", early_end=20))

@@ -121,24 +121,6 @@ def test_an_exception_of_the_environment_comes_with_its_place():
         assert re.fullmatch(r"KeyError: 'no .*wheel' \(line \d+ of test_check.py\)", findings[name].detail)
 
 
-BOUNDS = {
-    "unbounded": "2 of 2 action dimensions have no bounds: the policy's outputs are the actions",
-    "half": "2 of 2 action dimensions have one bound: the policy's outputs are clipped there",
-    "push": "2 of 2 action dimensions have one bound: the policy's outputs are clipped there",
-}
-
-
-@pytest.mark.parametrize("action", BOUNDS)
-def test_actions_without_bounds_are_warned_of(action):
-    report, finding = found("tests.environments:Tiny-v0", "spaces", env_kwargs={"action": action})
-    assert (report.ok, finding.status) == (True, "warning")
-    assert BOUNDS[action] in finding.detail
-    assert "`action_map` scales" in finding.detail
-    for bounded in ("box", "number", "integers", "discrete", "platform"):
-        _, finding = found("tests.environments:Tiny-v0", "spaces", env_kwargs={"action": bounded})
-        assert finding.status == "ok"
-
-
 def test_compiling_is_not_counted_as_stepping(monkeypatch):
     now = [0.0]
     clock = SimpleNamespace(perf_counter=lambda: now[0], monotonic=lambda: now[0])
@@ -146,12 +128,6 @@ def test_compiling_is_not_counted_as_stepping(monkeypatch):
     monkeypatch.setattr(random_play, "time", clock)
     monkeypatch.setattr(Compiles, "takes", lambda seconds: now.__setitem__(0, now[0] + seconds))
     assert found("tests.environments:Compiles-v0")[0].steps_per_second == 8.0
-
-
-def test_speed_is_of_one_step_at_least(monkeypatch):
-    """On a busy machine the first reset may take longer than is measured."""
-    monkeypatch.setattr(checking, "_SPEED_SECONDS", 0.0)
-    assert found("CartPole-v1")[0].steps_per_second > 0
 
 
 class Emulator(Walk):

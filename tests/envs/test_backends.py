@@ -116,33 +116,12 @@ def test_a_users_class_under_a_known_id_stays_the_users(registered):
     assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
 
 
-def test_arguments_in_a_users_registration_are_kept(registered):
-    assert settle_backend(resolve("Pendulum-v1")).backend == "envpool"
-    registered("Pendulum-v1", kwargs={"g": 2.0})
-    assert settle_backend(resolve("Pendulum-v1")).backend == "gymnasium"
-    with pytest.raises(InputError, match="EnvPool has no Pendulum-v1 with these arguments"):
-        settle_backend(resolve("Pendulum-v1", backend="envpool"))
-    registered("Pendulum-v1")  # as Gymnasium does it
-    assert settle_backend(resolve("Pendulum-v1")).backend == "envpool"
-
-
 def test_wrappers_and_classes_in_a_users_registration_are_kept(registered):
     wrapper = gymnasium.wrappers.ClipAction.wrapper_spec()
     registered("Pendulum-v1", additional_wrappers=(wrapper,))
     assert settle_backend(resolve("Pendulum-v1")).backend == "gymnasium"
     registered("CartPole-v1", entry_point="gymnasium.envs.classic_control.cartpole:CartPoleEnv.__call__")
     assert not is_gymnasiums_own(gymnasium.spec("CartPole-v1"))
-
-
-def test_step_limits_of_a_users_registration_are_kept(registered):
-    registered("Pendulum-v1", max_episode_steps=7)
-    environment = settle_backend(resolve("Pendulum-v1"))
-    vector = vectorize(environment, 1)
-    vector.reset(seeded([0]), seeded([1]))
-    ends = [bool(vector.step(seeded([0]), np.zeros((1, 1), np.float32))[2][0]) for _ in range(7)]
-    assert (environment.backend, ends) == ("envpool", [False] * 6 + [True])
-    registered("Pendulum-v1", max_episode_steps=None)  # EnvPool would end it after 200
-    assert settle_backend(resolve("Pendulum-v1")).backend == "gymnasium"
 
 
 def test_gymnasiums_own_registrations_are_known():
@@ -241,24 +220,6 @@ def test_a_failed_episode_may_end_alone(when, kind):
         vector.reset(slots[1:2], seeded([6]))
 
 
-def test_an_environment_that_cannot_be_built_is_its_slots_failure(monkeypatch):
-    slots = seeded([0, 1, 2])
-    for forgiving in (False, True):
-        monkeypatch.setattr("tests.environments.Fragile.built", -2)  # three may be: here, for slots 0 and 1
-        environment = resolve("tests.environments:Fragile-v0", backend="gymnasium")
-        vector = vectorize(replace(environment, forgiving=forgiving), 3)
-        if not forgiving:
-            with pytest.raises(SlotError, match="the port is taken") as failure:
-                vector.reset(slots, slots)
-            assert failure.value.row == 2
-            continue
-        assert np.isfinite(vector.reset(slots, slots)).all()
-        _, rewards, ended = vector.step(slots, np.zeros((3, 1), np.float32))
-        assert np.isnan(rewards).tolist() == [False, False, True]
-        assert ended[2]
-        vector.close()
-
-
 @pytest.mark.parametrize(
     ("env", "kwargs", "kind", "said"),
     [
@@ -299,27 +260,6 @@ def test_a_reward_is_whatever_holds_one_number(form):
     np.testing.assert_allclose(paid, expected.round() if form == "int" else expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"frames": Frames(frame_skip=2)}, {"early_end": 3}])
-def test_so_it_is_behind_wrappers_of_ours(options):
-    kwargs = {"end": "truncated", "length": 8}
-    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": "array"}, **options), 1)
-    plain = vectorize(resolve("tests.environments:Walk-v0", kwargs, **options), 1)
-    action, found = np.full((1, 1), 0.5, np.float32), []
-    for each in (vector, plain):
-        each.reset(seeded([0]), seeded([5]))
-        found.append(each.step(seeded([0]), action)[1])
-    np.testing.assert_array_equal(*found)
-
-
-@pytest.mark.parametrize("options", [{}, {"frames": Frames(frame_skip=2)}, {"early_end": 3}])
-@pytest.mark.parametrize("form", ["two", "none", "text"])
-def test_a_reward_that_is_no_number_is_refused(form, options):
-    vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}, **options), 1)
-    vector.reset(seeded([0]), seeded([5]))
-    with pytest.raises(InputError, match="environment Pays-v0: a reward must be one number, not "):
-        vector.step(seeded([0]), np.zeros((1, 1), np.float32))
-
-
 def first_ends(form, which, options):
     """The ends of the first steps of two episodes, of lengths 4 and 7."""
     vector = vectorize(resolve("tests.environments:Ends-v0", {"form": form, "which": which}, **options), 2)
@@ -335,14 +275,6 @@ ENDS = [{}, {"frames": Frames(frame_skip=2)}, {"early_end": 30}, {"max_episode_s
 def test_an_end_is_a_bool_or_holds_one(which, options):
     plain, *found = (first_ends(form, which, options) for form in ("numpy", "array"))
     assert found == [plain]
-
-
-@pytest.mark.parametrize("options", ENDS, ids=str)
-@pytest.mark.parametrize("which", ["terminated", "truncated"])
-@pytest.mark.parametrize("form", ["text", "int", "none", "list"])
-def test_an_end_that_is_no_bool_is_refused(form, which, options):
-    with pytest.raises(InputError, match=f"environment Ends-v0: `{which}` must be True or False, not "):
-        first_ends(form, which, options)
 
 
 def test_a_wave_of_resets_shows_that_it_is_alive_before_each():

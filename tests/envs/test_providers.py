@@ -52,21 +52,3 @@ def test_a_walkers_reward_is_the_sum_of_what_info_says(capfd):
     assert "progress" in info
     env.close()
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_missing_part_of_a_family_is_named_too():
-    from gymnasium.envs.registration import EnvSpec
-
-    from escalade.envs.providers import pip_line
-    from escalade.support.imports import install
-
-    ant = EnvSpec("AntBulletEnv-v0", entry_point="pybullet_envs_gymnasium.gym_locomotion_envs:AntBulletEnv")
-    assert pip_line(ant, ModuleNotFoundError("pybullet")) == install("pybullet")
-    car = EnvSpec("CarRacing-v3", entry_point="gymnasium.envs.box2d.car_racing:CarRacing")
-    wanted = "opencv (cv2) is not installed"
-    assert pip_line(car, ModuleNotFoundError(wanted)) == install("pixels")
-    assert pip_line(car, ModuleNotFoundError("Box2D")) == install("box2d")
-    arm = EnvSpec(
-        "MyArm-v0", entry_point="my.mujoco_envs.arm:Arm"
-    )  # a user's own, whatever its module's name
-    assert pip_line(arm, ModuleNotFoundError("No module named 'pinocchio'")) == "No module named 'pinocchio'"

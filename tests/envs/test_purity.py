@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from tests import environments
 
-from escalade.envs import Purity, probe_purity, purity, resolve, vectorize
-
-
-class Exits(environments.Walk):
-    def step(self, action):
-        raise SystemExit("the arm fell off")
+from escalade.envs import probe_purity, purity, resolve, vectorize
 
 
 def probed(env, fresh=False, **kwargs):
@@ -59,15 +54,6 @@ def test_an_environment_that_fails_is_no_ones_failure():
     assert found.verdict == "unknown"
     assert "could not be replayed" in found.note("Fragile-v0")
     assert "OSError: the port is taken" in found.note("Fragile-v0")
-
-
-def test_an_environment_that_exits_is_not_the_end_of_the_process():
-    found = probed("tests.envs.test_purity:Exits")
-    assert (found.verdict, found.problem) == ("unknown", "SystemExit: the arm fell off")
-
-
-def test_pools_are_always_new():
-    assert probe_purity(resolve("CartPole-v1", backend="envpool")) == Purity("pure")
 
 
 @pytest.mark.parametrize("env", ["BipedalWalker-v3", "BipedalWalkerHardcore-v3"])

@@ -68,36 +68,6 @@ def test_an_episode_that_ends_among_skipped_steps_ends_with_its_picture(limit):
     assert ends == [False, True]
 
 
-def test_a_wrapper_between_sees_every_picture(drawn):
-    class Watching(gymnasium.Wrapper):
-        pictures = ()
-
-        def step(self, action):
-            self.pictures = (*self.pictures, self.env.step(action))
-            return self.pictures[-1]
-
-    watching = Watching(make())
-    skipping = FrameSkip(watching, 4)
-    skipping.reset(seed=5)
-    drawn.clear()
-    skipping.step(ACTIONS[0])
-    assert drawn[id(skipping.unwrapped)] == 4
-    first, *_, last = (picture for picture, *_ in watching.pictures)
-    assert (first != last).any()
-
-
-def test_a_window_shows_every_step(monkeypatch):
-    from gymnasium.envs.box2d.car_racing import CarRacing
-
-    drawn = []
-    monkeypatch.setattr(CarRacing, "_render", lambda self, mode: drawn.append(mode) or np.zeros((96, 96, 3)))
-    skipping = FrameSkip(make(render_mode="human"), 4)
-    skipping.reset(seed=5)
-    drawn.clear()
-    skipping.step(ACTIONS[0])
-    assert drawn == ["state_pixels", "human"] * 4
-
-
 def test_a_whole_episode_with_the_frames_option_is_drawn_once_a_step(drawn):
     env = Frames(frame_skip=4).wrap(make(), gymnasium.spec("CarRacing-v3"))
     env.reset(seed=6)

@@ -82,11 +82,6 @@ def test_the_order_of_a_dict_is_kept():
     assert flatten(restored, sample).tolist() == flatten(space, sample).tolist()
 
 
-def test_spaces_that_cannot_be_saved_are_refused():
-    with pytest.raises(InputError, match="Text"):
-        describe(spaces.Text(3))
-
-
 def test_same_compares_up_to_the_precision_of_bounds():
     box = spaces.Box(-0.1, 0.1, (2,), np.float32)
     assert same(box, spaces.Box(-0.1, 0.1, (2,), np.float64))

@@ -1,6 +1,5 @@
 """Actions of Dict and Tuple spaces: one flat head, and actions of the space's own structure."""
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -64,12 +63,6 @@ def test_auto_is_replaced_by_what_it_means_for_the_parts():
     assert ActionMap(HYBRID["agents"](), "auto", "auto").bounding == "clip"
 
 
-def test_options_that_may_end_ties_are_those_of_the_parts():
-    plain = ActionMap(HYBRID["platform"](), "clip", "plain")
-    assert plain.tie_advice == "`head=sample` or `action_map=rescale`"
-    assert ActionMap(HYBRID["platform"](), "auto", "auto").tie_advice == ""
-
-
 def test_a_head_of_bins_is_for_the_boxes():
     actions = ActionMap(HYBRID["robot"](), head="uniform:3")
     assert [part.outputs for part in actions.parts] == [6, 4, 2, 5]
@@ -117,12 +110,3 @@ def test_a_behaviour_is_given_the_actions_themselves(tmp_path):
         behaviour="tests.envs.test_structured:count_actions",
         **OPTIONS,
     )
-
-
-def test_a_policy_of_such_actions_is_not_exported(tmp_path):
-    run = escalade.train(TINY, env_kwargs={"action": "robot"}, run_dir=tmp_path / "run", workers=0, **OPTIONS)
-    with pytest.raises(InputError, match="actions of a Dict cannot be exported; load the policy"):
-        escalade.export(run, "torchscript")
-    vector = gymnasium.make_vec(TINY, 2, "sync", action="robot")
-    seen, _ = vector.reset(seed=1)
-    assert vector.action_space.contains(run.policy.act(seen))

@@ -127,22 +127,3 @@ def test_wrapped_episodes_are_functions_of_their_seeds_in_any_object(env, wrappe
         pytest.importorskip("ale_py")
     environment = resolve(env, wrappers=[f"{HOME}:{wrapper}" for wrapper in wrappers])
     assert probe_purity(environment).verdict == "pure"
-
-
-def test_an_episode_that_begins_again_after_its_burn_in_has_a_seed_of_its_own():
-    seeds = []
-
-    class Told(Scripted):
-        def reset(self, *, seed=None, options=None):
-            seeds.append(seed)
-            return super().reset(seed=seed, options=options)
-
-    env = BurnIn(Told([1, 1]), 3)  # its first beginning ends in the burn-in
-    for _ in range(2):
-        env.reset(seed=7)
-    assert seeds[0] == 7
-    assert seeds[1] not in (None, 7)
-    assert seeds[2:] == seeds[:2]
-    env.reset(seed=8)
-    assert seeds[5] != seeds[1]
-    assert 0 <= seeds[1] < 2**31

@@ -117,30 +117,6 @@ def test_an_evaluation_needs_no_info(tmp_path):
     assert np.isfinite(escalade.evaluate(run, episodes=2, backend="envpool").mean)
 
 
-def test_an_evaluation_ends_episodes_early_by_the_number_that_training_does(tmp_path):
-    lengths = []
-    for info in (None, "speed"):  # the reward itself, with its bonus, is never negative
-        options = OPTIONS | {"reward": info and f"info={info}", "early_end": (1,), "generations": 1}
-        run = escalade.train("tests.environments:Informs-v0", run_dir=tmp_path / f"{info}", **options)
-        lengths.append(escalade.evaluate(run, episodes=20).lengths.sum())
-    assert lengths[1] < lengths[0] / 2
-
-
-def test_a_resumed_run_keeps_wrappers_and_transforms(tmp_path):
-    options = OPTIONS | {
-        "wrappers": ["tests.environments:Offset(by=2)"],
-        "reward": "info=speed,floor=-0.5",
-        "observation_clip": None,
-        "episode_seeds": "generation",
-    }
-    env = "tests.environments:Informs-v0"
-    whole = escalade.train(env, generations=5, run_dir=tmp_path / "whole", **options)
-    part = escalade.train(env, generations=2, run_dir=tmp_path / "part", **options)
-    resumed = escalade.resume(part, generations=5, verbose=False)
-    assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
-    assert resumed.policy.observation_clip == np.inf
-
-
 @pytest.mark.parametrize(("sharing", "different"), [("pair", 3 * 2), ("member", 6 * 2), ("generation", 2)])
 def test_who_plays_the_same_episodes(sharing, different):
     population = GaussianPopulation(np.zeros(3, np.float32), 0.5, TABLE, 3, 4, 6)

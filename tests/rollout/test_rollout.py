@@ -221,12 +221,6 @@ def test_results_unpack_to_returns_lengths_and_moments():
     np.testing.assert_array_equal(part.returns, episodes.returns[2:5])
 
 
-def test_evaluations_report_no_moments():
-    rollouts, job = setting("tests.environments:Walk-v0")
-    episodes = episodes_of(run(rollouts, job, Feed(range(job.items))))
-    np.testing.assert_array_equal(episodes.seen > 0, np.arange(job.items) < 2 * MEMBERS)
-
-
 def test_the_moments_are_those_of_what_the_policy_saw():
     import gymnasium
 
@@ -247,15 +241,6 @@ def test_the_moments_are_those_of_what_the_policy_saw():
     mean, squares = result["moments"]
     np.testing.assert_allclose(mean, np.mean(seen, axis=0), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(squares, len(seen) * np.var(seen, axis=0), rtol=1e-10)
-
-
-def test_moments_do_not_travel_without_normalisation():
-    rollouts, job = setting("tests.environments:Walk-v0", normalized=False)
-    results = run(rollouts, job, Feed(range(job.items)))
-    assert {result.dtype.names for result in results.values()} == {
-        ("return", "length", "score", "infos", "behaviour")
-    }
-    assert episodes_of(results).moments.shape == (0, 2, 0)
 
 
 def test_of_a_large_population_a_part_reports_moments(monkeypatch):

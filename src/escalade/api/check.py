@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
@@ -24,12 +23,11 @@ from escalade.config.options import Config
 from escalade.envs import ActionMap, Environment, Purity, SlotError, probe_purity, settle_backend
 from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.masks import LegalActions, mask_in_info
-from escalade.envs.observed import Misfit
 from escalade.envs.pixels.frames import FRAMES
 from escalade.envs.process import close
 from escalade.envs.random_play import Player, RandomSlots
 from escalade.envs.spaces import UnsupportedSpace, observation_size
-from escalade.envs.structured import leaves_of
+from escalade.envs.wrapping import Misfit
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
 from escalade.strategies.base import Strategy
 from escalade.strategies.checking import check_strategy
@@ -144,20 +142,6 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
         sizes += f"; text is left out: {', '.join(environment.text_parts)}"
     if "rescale" in actions.bounding:
         sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
-    boxes = [leaf for leaf in leaves_of(environment.action_space) if isinstance(leaf, spaces.Box)]
-    number_of_bounds = [(box.bounded_below.astype(int) + box.bounded_above).reshape(-1) for box in boxes]
-    bounds = np.concatenate([np.zeros(0, int), *number_of_bounds])
-    said = [
-        f"{(bounds == number).sum()} of {bounds.size} action dimensions have {words}"
-        for number, words in (
-            (0, "no bounds: the policy's outputs are the actions"),
-            (1, "one bound: the policy's outputs are clipped there"),
-        )
-        if (bounds == number).any()
-    ]
-    if said:
-        hint = "`action_map` scales dimensions with two finite bounds only"
-        return Finding("spaces", "warning", "; ".join([sizes, *said, hint]))
     return Finding("spaces", "ok", sizes)
 
 

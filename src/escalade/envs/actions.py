@@ -234,7 +234,7 @@ class _Bins:
     def __init__(self, space: spaces.Box, values: Array) -> None:
         self.shape = space.shape
         values = np.rint(values) if space.dtype.kind in _WHOLE else values
-        self.values = np.minimum(values, _largest(space.dtype)).astype(space.dtype)
+        self.values = values.astype(space.dtype)
         self.rows = np.arange(len(values))
 
     def __call__(self, raw: Array) -> Array:
@@ -243,19 +243,11 @@ class _Bins:
         return chosen.reshape(-1, *self.shape)
 
 
-def _largest(dtype: np.dtype[Any]) -> float:
-    """The largest float64 that a number of this type can be: the largest integers of 64 bits round up."""
-    if dtype.kind not in "iu":
-        return math.inf
-    most = 2.0 ** (8 * dtype.itemsize - (dtype.kind == "i"))
-    return most - 1 if most < 2**53 else math.nextafter(most, 0)
-
-
 class _Bounded:
     def __init__(self, space: spaces.Box, bounding: str) -> None:
         self.shape, self.dtype = space.shape, space.dtype
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
-        kind, high = space.dtype.kind, np.minimum(high, _largest(space.dtype))
+        kind = space.dtype.kind
         # In the space's own precision: a float64 bound rounded to float32 may lie outside of it.
         self.inner = np.dtype(np.float64 if kind in "iu" or space.dtype == np.float64 else np.float32)
         self.whole = kind in _WHOLE  # the nearest of them: a cast would take what is nearest to 0

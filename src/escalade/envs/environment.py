@@ -15,12 +15,12 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
 from escalade.envs.backends import BACKENDS
-from escalade.envs.envpool.worlds import BACKEND, WorldSpec, check_asked, find_world
+from escalade.envs.envpool.worlds import BACKEND, WorldSpec, find_world
 from escalade.envs.lookup import FactorySpec, find_spec
 from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.objects import Bullet, EarlyEnd, is_bullet
-from escalade.envs.pixels.atari import frame_limit
 from escalade.envs.pixels.frames import Frames
+from escalade.envs.pixels.wrappers import frame_limit
 from escalade.envs.process import close, closed_on_error, headless, mujoco_quiet, quiet
 from escalade.envs.providers import pip_line
 from escalade.envs.readable import check_images, readable, text_parts
@@ -207,15 +207,20 @@ def resolve(
     )
     bare, env = _first(bare, env_id)
     spec = bare.spec
+    if bare.exclusive and backend not in ("auto", BACKEND):
+        raise InputError(f"`backend` {backend} has no {spec.id}, which only EnvPool has: leave `backend` out")
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
     observation, action = plain(env.observation_space), plain(env.action_space)
     try:
         check_observation_space(observation)
         check_images(observation)
-        if bare.exclusive:
-            # Wrappers may add entries of their own: what is missing is then told by the first episodes.
-            keys = () if bare.wrappers else bare.info_keys
-            check_asked(spec.id, backend, env, {key: bare.asked_by(key) for key in keys})
+        # Wrappers may add entries of their own: what is missing is then told by the first episodes.
+        known = env.unwrapped.infos if bare.exclusive and not wrappers else bare.info_keys  # type: ignore[attr-defined]
+        if unknown := [key for key in bare.info_keys if key not in known]:
+            raise InputError(
+                f"`{bare.asked_by(unknown[0])}` {unknown[0]}: EnvPool gives none in the info of {spec.id}, "
+                f"which has {', '.join(known) or 'none'}"
+            )
         if reward_info is not None:
             info_number(_first_step_info(env, env_id), reward_info)
     finally:

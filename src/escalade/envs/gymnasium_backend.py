@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment
 from escalade.envs.masks import MASK, Masks, maskable
-from escalade.envs.observed import Misfit, one_bool, one_number
 from escalade.envs.process import close, headless
 from escalade.envs.spaces import flatten, is_image, is_vector, observation_dtype, observation_shape
 from escalade.envs.vector import SlotError
-from escalade.envs.wrapping import info_number
+from escalade.envs.wrapping import Misfit, info_number, one_bool, one_number
 from escalade.errors import EnvironmentFailure, InputError, in_words
 
 _SLOW_SECONDS = 0.2  # for an object: building, first reset and first step

@@ -7,9 +7,8 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from escalade.envs.observed import one_number
 from escalade.envs.process import quiet
-from escalade.envs.wrapping import info_number
+from escalade.envs.wrapping import info_number, one_number
 
 Env = gymnasium.Env[Any, Any]
 

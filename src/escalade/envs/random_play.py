@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment
 from escalade.envs.masks import LegalActions, Masks
-from escalade.envs.observed import one_bool, one_number
 from escalade.envs.process import close
 from escalade.envs.spaces import flatten
 from escalade.envs.structured import as_array
 from escalade.envs.vector import vectorize
+from escalade.envs.wrapping import one_bool, one_number
 
 _BATCHES = 16  # of actions, drawn beforehand: choosing them is not the simulator's time
 

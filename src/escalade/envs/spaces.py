@@ -198,19 +198,14 @@ def plain(space: spaces.Space[Any]) -> spaces.Space[Any]:
     Workers cannot import a class that a package makes as it runs. Spaces of kinds that Escalade does not
     support are returned as they are.
     """
-    match space:
-        case spaces.Box():
-            copy = spaces.Box(space.low, space.high, space.shape, space.dtype.type)
-            # An integer's infinite bounds are stored as the limits of its type.
-            copy.bounded_below, copy.bounded_above = space.bounded_below, space.bounded_above
-            return copy
-        case spaces.Dict():
-            return spaces.Dict([(key, plain(part)) for key, part in space.items()])
-        case spaces.Tuple():
-            return spaces.Tuple([plain(part) for part in space])
-        case spaces.Discrete() | spaces.MultiDiscrete() | spaces.MultiBinary():
-            return restore(describe(space))
-    return space
+    try:
+        copy = restore(describe(space))
+    except InputError:
+        return space
+    # An integer's infinite bounds are stored as the limits of its type.
+    if isinstance(space, spaces.Box) and isinstance(copy, spaces.Box):
+        copy.bounded_below, copy.bounded_above = space.bounded_below, space.bounded_above
+    return copy
 
 
 def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:

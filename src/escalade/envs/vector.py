@@ -102,8 +102,8 @@ def settle_backend(environment: Environment) -> Environment:
         import_named(environment.module, f"environment {environment.id}")
     if not _runs(environment.backend, environment):
         raise InputError(
-            f"{BACKENDS[environment.backend].title} has no {environment.id} with "
-            f"{_special(environment)}: use `backend=gymnasium`"
+            f"{BACKENDS[environment.backend].title} has no {environment.id} with these arguments, spaces and "
+            "options: use `backend=gymnasium`"
         )
     return environment
 
@@ -113,19 +113,6 @@ def _runs(backend: str, environment: Environment) -> bool:
     entry = BACKENDS[backend]
     needs_python = environment.wrappers or environment.reward_info is not None
     return entry.installed and (entry.python or not needs_python) and entry.load().supports(environment)
-
-
-def _special(environment: Environment) -> str:
-    """Name what may be too much for a backend: the options that are set, or arguments and spaces."""
-    special = {
-        "wrappers": environment.wrappers,
-        "reward": environment.reward_info is not None,
-        "early_end": environment.early_end is not None,
-        **{environment.asked_by(key): True for key in environment.info_keys},
-    }
-    asked = [f"`{option}`" for option, given in special.items() if given]
-    asked += [] if environment.frames.off else ["options of frames"]
-    return " and ".join(asked) or "these arguments and spaces"
 
 
 def vectorize(environment: Environment, slots: int) -> VectorEnvironment:

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from escalade.envs.pixels.atari import FIRE, has_fire
+from escalade.envs.pixels.wrappers import FIRE, has_fire
 
 Env = gymnasium.Env[Any, Any]
 
@@ -93,13 +93,10 @@ def _action(space: spaces.Space[Any], given: float | Sequence[float] | None) -> 
     """The action ``given`` as the space has it."""
     if not isinstance(space, spaces.Box | spaces.Discrete):
         raise ValueError(f"a burn-in needs Box or Discrete actions, not {type(space).__name__}")
-    if isinstance(space, spaces.Discrete):
-        action: Any = space.start if given is None else given
-    elif given is None:
-        action = np.zeros(space.shape, space.dtype)
-    else:
-        numbers = np.ravel(given)
-        fits = len(numbers) == np.prod(space.shape)
+    action: Any = space.start if isinstance(space, spaces.Discrete) and given is None else given
+    if isinstance(space, spaces.Box):
+        numbers = np.zeros(space.shape) if given is None else np.ravel(given)
+        fits = numbers.size == np.prod(space.shape)
         action = numbers.reshape(space.shape).astype(space.dtype) if fits else None
     if not space.contains(action):
         raise ValueError(f"the action {given} is not in {space}: give one number a dimension")

@@ -12,9 +12,9 @@ from gymnasium import error
 
 from escalade.envs import Environment
 from escalade.envs.masks import MASK, maskable
-from escalade.envs.observed import one_bool, one_number
 from escalade.envs.process import close
 from escalade.envs.providers import pip_line
+from escalade.envs.wrapping import one_bool, one_number
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs import Environment
-from escalade.envs.pixels.atari import is_atari
+from escalade.envs.pixels.wrappers import is_atari
 from escalade.envs.process import close, headless
 from escalade.errors import InputError, StorageFailure
 from escalade.media.playing import Acts, Played, drawing, make_drawing, play

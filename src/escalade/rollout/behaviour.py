@@ -61,7 +61,7 @@ class Behaviour(str):
         Raises:
             InputError: the environment has no such behaviour, or the function is not there.
         """
-        from escalade.envs.pixels.atari import is_atari
+        from escalade.envs.pixels.wrappers import is_atari
         from escalade.envs.spaces import observation_shape
 
         size = math.prod(observation_shape(environment.observation_space))

@@ -1,15 +1,11 @@
 """The models that pools compile: without pictures, and with the same physics."""
 
-import errno
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from escalade.envs.envpool import families as envpool_families
-from escalade.envs.envpool import models as envpool_models
 from escalade.envs.envpool.families import import_for, make_pool
 from escalade.envs.envpool.models import without_textures
 
@@ -54,15 +50,6 @@ def test_pools_take_the_copy_and_those_that_draw_take_the_original(monkeypatch):
     assert taken == [without_textures(base_of("CheetahRun-v1")), None, None, "mine"]
 
 
-def test_a_copy_that_could_not_be_put_in_its_place_is_not_taken(monkeypatch):
-    def full(self, target):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "rename", full)
-    base = base_of("CheetahRun-v1")
-    assert without_textures(base) == base
-
-
 def test_every_texture_of_the_copy_is_one_pixel_and_all_else_is_linked(own_cache):
     copy = without_textures(base_of("CheetahRun-v1"))
     (only,) = own_cache.iterdir()
@@ -74,29 +61,6 @@ def test_every_texture_of_the_copy_is_one_pixel_and_all_else_is_linked(own_cache
     dog = only / "mujoco" / "assets_dmc" / "dog_assets"
     assert dog.is_symlink()
     assert any(dog.iterdir())
-
-
-def test_a_texture_keeps_the_name_that_materials_call_it_by():
-    text = '<texture file="a/wood.png" type="2d"/><texture name="skin"\n rgb1="1 0 0" width="9"></texture>'
-    pixels = envpool_models._TEXTURE.sub(envpool_models._one_pixel, text)
-    assert pixels == (
-        '<texture name="wood" type="2d" builtin="flat" width="1" height="1"/>'
-        '<texture name="skin" type="cube" builtin="flat" width="1" height="1"></texture>'
-    )
-
-
-def test_the_copy_is_made_once_and_again_for_other_files(tmp_path, own_cache):
-    base = tmp_path / "base"
-    (base / "mujoco").mkdir(parents=True)
-    model = base / "mujoco" / "a.xml"
-    model.write_text("<texture name='x'/>")
-    first = without_textures(str(base))
-    without_textures.cache_clear()
-    assert without_textures(str(base)) == first
-    os.utime(base / "mujoco", (1, 1))
-    without_textures.cache_clear()
-    assert without_textures(str(base)) != first
-    assert len(list(own_cache.iterdir())) == 2
 
 
 def test_a_home_that_cannot_be_written_costs_time_alone(tmp_path, monkeypatch):

@@ -77,5 +77,5 @@ def test_limits_and_early_ends_hold():
 def test_it_must_be_asked_for_and_holds_few_objects():
     assert settle_backend(resolve("CarRacing-v3", frames=SMALL)).backend == "gymnasium"
     assert vectorize(car(), 1000).slots == 64
-    with pytest.raises(InputError, match=r"EnvPool has no CarRacing-v3 with `info_keys`"):
+    with pytest.raises(InputError, match="EnvPool has no CarRacing-v3"):
         settle_backend(car(info_keys=("speed",)))

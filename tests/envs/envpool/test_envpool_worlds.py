@@ -15,7 +15,6 @@ from escalade.envs.envpool.object import PooledEnv
 from escalade.envs.envpool.worlds import Flattening
 from escalade.envs.gymnasium_backend import GymnasiumVector
 from escalade.envs.spaces import check_observation_space, flatten, observation_size
-from escalade.errors import EnvironmentFailure
 
 envpool = pytest.importorskip("envpool")
 
@@ -173,11 +172,6 @@ def test_what_cannot_be_is_refused_in_a_line(env, options, words):
     assert "\n" not in str(refused.value)
 
 
-def test_a_missing_file_of_envpools_is_told():
-    with pytest.raises(EnvironmentFailure, match="Sudoku-v0 failed to start: failed to open Sudoku database"):
-        envpool_backend.make_pool("Sudoku-v0", [1], None, base_path="/nowhere")
-
-
 @pytest.mark.parametrize("env", ["PointMassEasy-v1", "MiniGrid-Empty-Random-5x5-v0"])
 def test_an_episode_is_the_same_in_any_place(env):
     vector, slots = vectorize(resolve(env), 2), seeded(0, 1)
@@ -223,11 +217,3 @@ def test_an_entry_of_an_info_may_be_a_wrappers(keys):
     vector.reset(slots, seeded(1, 2))
     vector.step(slots, np.array([[0.5] * 6, [-0.25] * 6], np.float32))
     assert vector.infos(slots).tolist() == [[3.0], [1.5]]
-
-
-def test_a_limit_beyond_envpools_holds_with_options_of_frames_too():
-    environment = resolve("CheetahRun-v1", max_episode_steps=1500, early_end=(10**6,))
-    env = environment.make()
-    env.reset(seed=1)
-    ends = [any(env.step(np.zeros(6, np.float32))[2:4]) for _ in range(1500)]
-    assert ends.index(True) == 1499

@@ -207,11 +207,6 @@ def test_a_games_sticky_actions_are_named(frames, registered, kwargs, said):
     assert frames.stickiness(game, kwargs) == said
 
 
-def test_sticky_actions_of_others_are_named_where_they_were_asked_for():
-    assert Frames(sticky_actions=0.5).stickiness(PLAIN, {}) == "sticky actions 0.5 instead of its 0"
-    assert Frames().stickiness(PLAIN, {}) == ""
-
-
 def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
     pytest.importorskip("ale_py")
     import escalade
@@ -237,53 +232,6 @@ REFUSED = [
 def test_what_does_not_fit_is_refused(frames, shape, spec, said):
     with pytest.raises(InputError, match=said):
         frames.wrap(Recorded(shape), spec)
-
-
-class ChannelsFirst(Recorded):
-    observation_space = spaces.Box(0, 255, (3, HEIGHT, WIDTH), np.uint8)
-
-    def frame(self) -> np.ndarray:
-        return np.moveaxis(RECORDED[self.at], -1, 0).copy()
-
-
-@pytest.mark.parametrize(
-    "frames", [Frames(crop=CROP), Frames(grayscale=True), Frames(resize=(4, 6), crop=CROP, grayscale=True)]
-)
-def test_images_with_their_channels_first_are_cut_as_others_are(frames):
-    first, last = (frames.wrap(env, PLAIN) for env in (ChannelsFirst(), Recorded()))
-    assert first.observation_space == last.observation_space
-    np.testing.assert_array_equal(first.reset(seed=0)[0], last.reset(seed=0)[0])
-    np.testing.assert_array_equal(first.step(0)[0], last.step(0)[0])
-
-
-@pytest.mark.parametrize("env", [ChannelsFirst, Recorded])
-def test_a_part_that_is_thinner_than_its_colours_are_many_keeps_them_first(env):
-    thin, whole = (Frames(crop=rows).wrap(env(), PLAIN) for rows in ((2, 4), (0, HEIGHT)))
-    assert thin.observation_space.shape == (3, 2, WIDTH)
-    np.testing.assert_array_equal(thin.reset(seed=0)[0], whole.reset(seed=0)[0][:, 2:4])
-    small = Frames(resize=(6, 2)).wrap(env(), PLAIN)
-    assert small.observation_space.shape == small.reset(seed=0)[0].shape == (3, 6, 2)
-
-
-def test_grayscale_needs_colours():
-    class Four(Recorded):
-        observation_space = spaces.Box(0, 255, (4, HEIGHT, WIDTH), np.uint8)
-
-    with pytest.raises(InputError, match="`grayscale` needs images of three colours"):
-        Frames(grayscale=True).wrap(Four(), PLAIN)
-
-
-def test_images_of_other_numbers_can_be_cropped_and_not_resized():
-    space = spaces.Box(-1.0, np.inf, (HEIGHT, WIDTH, 3), np.float32)
-    floats = wrappers.TransformObservation(Recorded(), lambda image: image.astype(np.float32), space)
-    ours = Frames(crop=CROP).wrap(floats, PLAIN)
-    assert ours.observation_space == spaces.Box(-1.0, np.inf, (3, 7, 6), np.float32)
-    assert ours.observation_space.contains(ours.reset(seed=1)[0])
-    for option in ({"resize": (5,)}, {"grayscale": True}):
-        with pytest.raises(
-            InputError, match=f"`{next(iter(option))}` needs images of whole numbers from 0 to 255"
-        ):
-            Frames(**option).wrap(floats, PLAIN)
 
 
 class Odd(gymnasium.Env[Any, Any]):
@@ -319,18 +267,6 @@ def test_a_stack_of_a_games_memory_holds_what_was_given_earlier():
     env.reset(seed=0)
     stacked = [env.step(np.ones(1, np.float32))[0] for _ in range(3)][-1]
     np.testing.assert_array_equal(stacked[:, 0], [1, 2, 3])
-
-
-def test_a_stack_of_matrices_that_are_no_pictures_is_no_image():
-    class Table(gymnasium.Env):
-        observation_space = gymnasium.spaces.Box(-1, 1, (2, 3), np.float32)
-        action_space = gymnasium.spaces.Discrete(2)
-
-    stacked = Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space
-    assert stacked.shape == (8, 3)
-    for picture in (gymnasium.spaces.Box(0, 255, (2, 3), np.uint8), gymnasium.spaces.Box(0, 1, (16, 20))):
-        Table.observation_space = picture
-        assert Frames(frame_stack=4).wrap(Table(), PLAIN).observation_space.shape == (4, *picture.shape)
 
 
 def test_sticky_actions_follow_from_the_seed_in_an_environment_with_a_generator_of_its_own():

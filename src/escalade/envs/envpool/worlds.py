@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 import gymnasium
@@ -53,28 +52,6 @@ def find_world(name: str) -> WorldSpec | None:
     if missing("envpool") or env_id not in import_for(env_id).list_all_envs():
         return None
     return WorldSpec(env_id, _HOME)
-
-
-def check_asked(env_id: str, backend: str, env: Any, asked: Mapping[str, str]) -> None:
-    """Refuse what EnvPool's own environment cannot be given.
-
-    Args:
-        env_id: its id.
-        backend: the option of a run.
-        env: one such environment.
-        asked: the entries of info that are wanted of it, each with the option that asks.
-
-    Raises:
-        InputError: another backend is asked for, an entry that is not there, or observations that it cannot
-            draw here.
-    """
-    if backend not in ("auto", BACKEND):
-        raise InputError(f"`backend` {backend} has no {env_id}, which only EnvPool has: leave `backend` out")
-    known = env.unwrapped.infos
-    for key, option in asked.items():
-        if key not in known:
-            has = ", ".join(known) or "none"
-            raise InputError(f"`{option}` {key}: EnvPool gives none in the info of {env_id}: it has {has}")
 
 
 def _of_dm_control(name: str) -> str:

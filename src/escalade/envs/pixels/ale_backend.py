@@ -16,8 +16,8 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment
-from escalade.envs.pixels.atari import NOOP, is_atari
 from escalade.envs.pixels.frames import Frames
+from escalade.envs.pixels.wrappers import NOOP, is_atari
 from escalade.envs.spaces import observation_shape
 
 _OTHERS = ("sound_obs", "continuous")  # arguments that change what a step takes or gives

@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 
-from escalade.envs.pixels.atari import STICKINESS, is_atari
 from escalade.envs.pixels.wrappers import (
+    STICKINESS,
     FrameSkip,
     NoopStart,
     Owned,
@@ -20,6 +20,7 @@ from escalade.envs.pixels.wrappers import (
     as_image,
     channels_first,
     channels_last,
+    is_atari,
     moved_first,
 )
 from escalade.envs.spaces import is_image
