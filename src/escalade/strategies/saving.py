@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from escalade.storage.tensors import Tensors, with_prefix
+from escalade.support.arrays import tensor_of
 
 State = dict[str, Tensor | int | float]
 _PREFIX = "strategy."
@@ -26,9 +27,7 @@ def save_strategy(strategy: Saved) -> tuple[Tensors, dict[str, Any]]:
     """Return what :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
     state = strategy.state_dict()
     numbers = {name: part for name, part in state.items() if isinstance(part, int | float)}
-    arrays = {
-        name: torch.as_tensor(part).cpu().numpy() for name, part in state.items() if name not in numbers
-    }
+    arrays = {name: tensor_of(part).cpu().numpy() for name, part in state.items() if name not in numbers}
     return {_PREFIX + name: part for name, part in arrays.items()}, numbers
 
 
