@@ -178,8 +178,6 @@ def test_options_are_heeded():
     with pytest.raises(escalade.InputError, match="did you mean CartPole-v1"):
         escalade.check("CartPol-v1")
     assert escalade.check(Walk).env == "tests.environments:Walk"
-    with pytest.raises(escalade.InputError, match="`max_episode_steps` '5' is not valid"):
-        escalade.check("CartPole-v1", max_episode_steps="5")
     with pytest.raises(escalade.InputError, match="`env` must be an id, a class or a function, not int"):
         escalade.check(3)
 
