@@ -423,7 +423,7 @@ class LooksAhead(OpenAIES):
 @pytest.mark.parametrize("large", [False, True])
 def test_the_centre_is_the_strategys_where_members_stand_around_another_point(large, monkeypatch):
     if large:
-        monkeypatch.setattr("escalade.strategies.base.LARGE", 0)
+        monkeypatch.setattr("escalade.strategies.vectors.LARGE", 0)
     module = network()
     before = worth(module)
     result = evolve(module, loss, strategy=LooksAhead, direction="minimize", **QUICK)

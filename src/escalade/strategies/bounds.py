@@ -159,13 +159,16 @@ def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:
         return None, None
     if isinstance(bounds, ScipyBounds):
         return bounds.lb, bounds.ub
-    parts: list[Any] = list(bounds)
-    two_bounds = dimension != 2 or np.ndim(parts[0]) == 0
-    if len(parts) == 2 and (two_bounds or (isinstance(bounds, tuple) and not isinstance(parts[0], tuple))):
+    parts: list[Any] = list(bounds) if hasattr(bounds, "__len__") else []
+    if len(parts) == 2 and (dimension != 2 or np.ndim(parts[0]) == 0 or _is_pair_of_vectors(bounds)):
         return parts[0], parts[1]
-    if len(parts) != dimension or any(len(pair) != 2 for pair in parts):
+    if len(parts) != dimension or any(np.shape(pair) != (2,) for pair in parts):
         raise InputError(f"bounds must be (lower, upper), or one pair for each of the {dimension} parameters")
     return [low for low, _ in parts], [high for _, high in parts]
+
+
+def _is_pair_of_vectors(bounds: Any) -> bool:
+    return isinstance(bounds, tuple) and not isinstance(bounds[0], tuple)
 
 
 def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:
