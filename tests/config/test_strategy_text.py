@@ -34,12 +34,8 @@ def test_a_name_alone_and_a_class_stay_as_they_are(text):
     [
         ("arz:a=1", "unknown `strategy` 'arz'; did you mean ars"),
         ("ars:a=", "`strategy` ars:a= must be written as ars:OPTION=VALUE,OPTION=VALUE"),
-        ("ars:a=1,", "must be written as"),
-        ("ars:a=1,b", "must be written as"),
-        ("ars:=1", "must be written as"),
         ("ars:a-b=1", "must be written as"),
         ("my:Class:a", "must be written as my:Class:OPTION=VALUE"),
-        ("my:Class:", "must be written as my:Class:OPTION=VALUE"),
     ],
 )
 def test_mistakes_are_one_line(text, said):

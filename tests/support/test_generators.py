@@ -27,18 +27,6 @@ def test_the_generators_are_as_they_were():
         assert drawn() == inside
 
 
-def test_those_of_gpus_too(monkeypatch):
-    """Where CUDA is in use; here it only seems so."""
-    state = ["the user's"]
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_rng_state_all", state.copy)
-    monkeypatch.setattr(torch.cuda, "set_rng_state_all", lambda found: state.__setitem__(slice(None), found))
-    monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: state.__setitem__(0, seed))
-    with generators_seeded(5):
-        assert state == [5]
-    assert state == ["the user's"]
-
-
 FIRST_CALLS = """
 import random, numpy, torch
 state = lambda: (random.getstate(), str(numpy.random.get_state()), torch.get_rng_state().tolist())
