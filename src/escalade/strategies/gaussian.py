@@ -20,13 +20,7 @@ class GaussianStrategy(Strategy):
 
     With ``antithetic``, members 2k and 2k + 1 are a mirrored pair: the same noise, added and subtracted.
 
-    Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation; even where they come in mirrored pairs.
-        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
-
-    Raises:
-        InputError: an argument is impossible; the message names it.
+    Its arguments, and the errors that it raises, are those of :class:`Strategy`.
     """
 
     antithetic = True
