@@ -16,14 +16,14 @@ _BOUNDS = {"min": ("at least", ge), "above": ("above", gt), "below": ("below", l
 
 @dataclass(frozen=True)
 class Declaration:
-    """What an option may be, and what ``--help`` and resuming must know of it."""
+    """Limits of an option, and facts for ``--help`` and resuming."""
 
     group: str
     """The heading of ``--help`` that it stands under."""
     help: str
-    """What it does, in one line."""
+    """Its effect, in one line."""
     form: str | None = None
-    """How its value is written, such as ``N``; None if its type says that."""
+    """The form of its value, such as ``N``; None if its type says that."""
     choices: Collection[str] = ()
     """The names it takes, if its type does not list them, such as a registry. Options that only some entries
     of a registry read (:attr:`Entry.options`) are refused with the others."""
@@ -35,11 +35,11 @@ class Declaration:
     below: float | None = None
     max: float | None = None
     lengths: Collection[int] = ()
-    """How many numbers it may hold."""
+    """The numbers of numbers that it may hold."""
     check: Callable[[Any], object] | None = None
     """Refuses values that are otherwise right, with an :class:`InputError`."""
     unset: str = "none"
-    """What None stands for."""
+    """The meaning of None."""
     resumable: bool = False
     """True if it may change when a run is resumed."""
     free: bool = False
