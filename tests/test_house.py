@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "escalade"
@@ -39,6 +40,22 @@ def test_functions_and_files_are_short():
         if isinstance(node, FUNCTIONS)
     }
     assert {name: count for name, count in functions.items() if count > LONGEST_FUNCTION} == {}
+
+
+def imported(tree, modules):
+    """The files that a file imports, also within functions and for types."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for name in node.names:
+                inner = f"{node.module}.{name.name}"
+                yield inner if inner in modules else node.module
+
+
+def test_no_files_import_each_other_in_a_circle():
+    named = {".".join(("escalade", *path.with_suffix("").parts)): tree for path, tree in trees().items()}
+    graph = {module: set(imported(tree, named)) & named.keys() for module, tree in named.items()}
+    assert sum(map(len, graph.values())) > 500
+    TopologicalSorter(graph).prepare()  # raises CycleError with the circle
 
 
 def test_an_init_holds_exports_and_no_logic():
