@@ -477,25 +477,44 @@ def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
             module.last = torch.zeros(4)
 
 
-def test_a_refusal_holds_for_the_same_members_alone():
+@pytest.mark.parametrize("chooses", [lambda x: False, lambda x: bool(x.sum() > 0)])
+@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
+def test_a_refusal_is_remembered_unless_it_may_follow_from_numbers(chooses):
     calls = []
 
     def summed(self, x):
         calls.append(x)
-        total = torch.zeros(len(x), 4)
+        total = torch.zeros(len(x) if chooses(x) else 1, 4)
         total += self.part(x)
         return total
 
-    def tried(members):
+    def tried(x):
         calls.clear()
         with torch.no_grad():
-            members(x)
+            Members(members._held, members._population, range(COUNT))(x)
         return len(calls) - COUNT
 
-    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(5, 8)], perturbation="full")
-    others = Members(members._held, members._population, range(COUNT))
-    with pytest.warns(UserWarning, match="one after the other"):
-        assert [tried(members), tried(members), tried(others), tried(others)] == [1, 0, 1, 0]
+    members, (x,) = setting(lambda: Own(summed, part=nn.Linear(8, 4)), [(1, 8)], perturbation="full")
+    always = chooses(torch.ones(1))
+    assert [tried(x), tried(x), tried(-x)] == [1, always, always]
+
+
+def test_what_is_written_out_is_not_said_of_members_that_are_called_one_after_the_other():
+    def remembers(self, x):
+        self.seen = self.seen + 1
+        return x @ self.weight.abs() * self.seen
+
+    def make():
+        made = Own(remembers, weight=torch.randn(8, 4))
+        made.seen = torch.zeros(())
+        return made
+
+    members, (x,) = setting(make, [(5, 8)], rank=1)
+    with torch.no_grad(), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            members(x)
+    assert ["one after the other" in str(one.message) for one in said] == [True]
 
 
 def halves(self, x):

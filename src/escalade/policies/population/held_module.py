@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
@@ -36,6 +36,8 @@ class HeldModule:
         """True once members that were called together have been compared with the module."""
         self.one_at_a_time: str | None = None
         """The reason to call members one after the other from now on; None if there is none."""
+        self.refused: set[Hashable] = set()
+        """Calls that vmap refuses, whatever the members' numbers."""
         self._warned: set[str] = set()
         _lay_out_once(module)
 

@@ -62,6 +62,8 @@ class Intercept(TorchFunctionMode):
         }
         self.written: dict[str, str] = {}
         """Names of parameters that were written out, each with the function that asked for it."""
+        self.branched = False
+        """True once code has branched, or would have, by a number of the members."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -72,6 +74,7 @@ class Intercept(TorchFunctionMode):
                 found = _COMPOSITE[func](*args, **given)
             if found is not NotImplemented:
                 return found
+        self.branched |= func in _NUMBERS and torch._C._functorch.is_batchedtensor(args[0])
         if func in _ALWAYS and (self._agrees or func not in _NUMBERS):
             if self._takes_known(args, given):
                 args, given = self._written_out(args, func), self._written_out(given, func)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
@@ -26,6 +26,7 @@ from escalade.support.generators import Generators, generators_kept
 
 _CALLED = ("forward", "_call_impl")
 """Attributes that torch calls for a module: alone, and with the module's hooks around it."""
+_CONSTANTS = (bool, int, float, str, type(None))
 _UNUSUAL = 1e4  # larger outputs are masks, such as -1e9 in attention, and no results
 _TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
 
@@ -62,17 +63,24 @@ class Members:
                     f"members take tensors with a leading axis of {len(self)} members, "
                     f"not of shape {tuple(given.shape)}: use .expand({len(self)}, ...) for what all share"
                 )
-        held = self._held
+        held, call = self._held, self._call(inputs, named)
+        # One that was refused before counts as refused again: bits must not hang on who met it first.
+        self._together = self._together and call not in held.refused
         if self._together and held.one_at_a_time is None:
             generators, kept = Generators(), None if held.probed else Kept(held.module)
+            met: list[Intercept] = []
             try:
-                outputs = self._at_once(inputs, named)
+                outputs = self._at_once(inputs, named, met)
                 if kept is None or self._agree(outputs, kept, inputs, named):
+                    for name, function in met[0].written.items():
+                        held.warn_written(name, function)
                     return outputs
             except RuntimeError as problem:
                 if not is_refusal(problem):
                     raise
-                # Of these members alone: it may follow from their numbers, and others meet other workers.
+                if not (met[0].branched or generators.moved()):
+                    held.refused.add(call)
+                # Else of these alone: it may follow from their numbers, and others meet other workers.
                 self._together = False
                 held.warn_apart(str(problem).partition("\n")[0])
             generators.restore()
@@ -140,11 +148,21 @@ class Members:
         """Write the parameters of the member at ``place`` into the module."""
         self._held.write_member(self._population, self._numbers[place])
 
-    def _at_once(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The outputs of all members in one call of vmap."""
+    def _call(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
+        """All that the way of a call through the module follows from, but for the numbers in tensors."""
+        leaves, structure = pytree.tree_flatten((inputs, named))
+        parts = [
+            (part.shape, part.dtype)
+            if isinstance(part, Tensor)
+            else (type(part), part if type(part) in _CONSTANTS else object())  # like no other
+            for part in leaves
+        ]
+        return len(self), str(structure), tuple(parts), self._held.module.training
+
+    def _at_once(self, inputs: tuple[Any, ...], named: dict[str, Any], met: list[Intercept]) -> Any:
+        """The outputs of all members in one call of vmap, whose interception ``met`` gets."""
         held, (own, factors) = self._held, self.factors
         form: list[Any] = []
-        met: list[Intercept] = []
 
         def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
             with Intercept(held.matrices, factors) as intercept:
@@ -155,8 +173,6 @@ class Members:
 
         axes = pytree.tree_map(lambda part: 0 if isinstance(part, Tensor) else None, (inputs, named))
         found = iter(vmap(one, in_dims=(0, 0, *axes), randomness="different")(own, factors, inputs, named))
-        for name, function in met[0].written.items():
-            held.warn_written(name, function)
         structure, others = form  # what is no tensor was computed once, and is the same for all
         leaves = [next(found) if other is None else _stacked(other * len(self)) for other in others]
         return pytree.tree_unflatten(leaves, structure)

@@ -27,6 +27,8 @@ from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
+_NEEDS_STATE = "a module with a state needs a method `initial_state(seed)`"
+
 
 @dataclass(frozen=True)
 class Batching:
@@ -73,7 +75,10 @@ class TorchNetwork:
                 again = self._begun(forward)(seen)
         except Exception as problem:
             sizes = " x ".join(map(str, shape))
-            raise InputError(f"policy fails on a batch of {sizes} numbers: {problem}") from problem
+            hint = (
+                f"; {_NEEDS_STATE}" if not is_stateful(self.module) and isinstance(problem, TypeError) else ""
+            )
+            raise InputError(f"policy fails on a batch of {sizes} numbers: {problem}{hint}") from problem
         if first.shape != (1, outputs):
             given = first.shape[1:]
             raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given}")
@@ -198,10 +203,7 @@ class TorchForward:
         result = self._members.call(parameters, buffers, given if self._stateful else given[:1])
         if not self._stateful:
             if not isinstance(result, Tensor):
-                raise InputError(
-                    f"`forward` returns a {type(result).__name__}, not a tensor; a module with a state needs "
-                    "a method `initial_state(seed)`"
-                )
+                raise InputError(f"`forward` returns a {type(result).__name__}, not a tensor; {_NEEDS_STATE}")
             return result[0], ()
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
