@@ -63,6 +63,8 @@ def test_what_fails_is_said(env, kwargs, name, said):
     [
         ("Remembers-v0", {}, "purity", "carries something over"),
         ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "training ends them after 5,000"),
+        ("Tiny-v0", {"env_kwargs": {"action": "unbounded"}}, "spaces", "not all actions have two bounds"),
+        ("Tiny-v0", {"env_kwargs": {"action": "half"}}, "spaces", "not all actions have two bounds"),
     ],
 )
 def test_what_is_doubtful_is_warned_of(env, options, name, said):

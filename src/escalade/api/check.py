@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
@@ -142,6 +143,11 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
         sizes += f"; text is left out: {', '.join(environment.text_parts)}"
     if "rescale" in actions.bounding:
         sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
+    innermost = [part.space for part in actions.parts or [actions]]
+    boxes = [part for part in innermost if isinstance(part, spaces.Box)]
+    if not all((box.bounded_below & box.bounded_above).all() for box in boxes):
+        endless = "not all actions have two bounds: outputs are these actions, clipped where there is one"
+        return Finding("spaces", "warning", f"{sizes}; {endless}")
     return Finding("spaces", "ok", sizes)
 
 
