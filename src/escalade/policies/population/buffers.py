@@ -1,4 +1,4 @@
-"""What a module holds beside the parameters that evolve, at one moment, to put back later."""
+"""The state of a module besides the parameters that evolve, at one moment, to put back later."""
 
 from __future__ import annotations
 
