@@ -111,7 +111,7 @@ class _ImageByImage(Operation):
         raise NotImplementedError
 
     def _images(self, out: Array) -> Array:
-        """What was written for k images as (k, filters, height, width)."""
+        """The output of k images, shape (k, filters, height, width)."""
         raise NotImplementedError
 
 
