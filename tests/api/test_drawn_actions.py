@@ -63,3 +63,10 @@ def test_actions_off_the_outputs_scale_are_learnt(tmp_path):
     pinned = escalade.train(heats, action_map="clip", generations=2, run_dir=tmp_path / "clip", **SHORT)
     assert pinned.summary["eval_return_mean"] < -5
     assert "action_map=rescale" in escalade.check(heats).findings[0].detail
+
+
+def test_an_illegal_action_names_masks(tmp_path):
+    with pytest.raises(escalade.EnvironmentFailure, match=r'illegal action .*return info\["action_mask"\]'):
+        escalade.train(MASKED, env_kwargs={"silent": True}, generations=1, run_dir=tmp_path / "run", **SHORT)
+    report = escalade.check(MASKED, env_kwargs={"silent": True})
+    assert any('info["action_mask"]' in finding.detail for finding in report.findings)

@@ -1,5 +1,6 @@
 """An environment whose ``close`` raises costs a warning, and no result."""
 
+import signal
 import warnings
 from dataclasses import replace
 
@@ -101,3 +102,19 @@ def test_it_is_said_once():
             warnings.simplefilter("default")  # as Gymnasium does, which makes Python forget
             process.close(ClosesBadly())
     assert len(caught) == 1
+
+
+class Hangs(Walk):
+    def close(self):
+        while True:
+            pass
+
+
+def test_a_close_that_never_returns_is_given_up(monkeypatch):
+    for name, value in (("_CLOSE_SECONDS", 0.05), ("_AGAIN_SECONDS", 0.01), ("_hung", set())):
+        monkeypatch.setattr(process, name, value)
+    with pytest.warns(RuntimeWarning, match=r"Hangs.close\(\) raised _?TimedOut: it did not return"):
+        run = escalade.train(Hangs, preset=None, population=4, workers=0, generations=1, verbose=False)
+    assert run.summary["generations"] == 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL

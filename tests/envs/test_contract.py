@@ -4,6 +4,9 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.experimental.functional import FuncEnv
+
+from tests.environments import Agents
 
 import escalade
 from escalade.envs import resolve, vectorize
@@ -60,6 +63,42 @@ class Picky(Whole):
             raise ValueError("no such size")
 
 
+class Vectorized(gymnasium.vector.VectorEnv):
+    pass
+
+
+class Functional(FuncEnv):
+    pass
+
+
+class OldEnv:
+    """The old gym's class, which is not installed here."""
+
+    __module__ = "gym.core"
+
+
+class Old(OldEnv):
+    pass
+
+
+class Several:
+    possible_agents = ("red", "blue")
+
+
+def made_by_function():
+    return Several()
+
+
+FOREIGN = {
+    "Vectorized": "a VectorEnv, and vector environments are not supported yet",
+    "Functional": "a FuncEnv, and functional environments are not supported yet",
+    "Old": "of the old gym: wrap it in shimmy",
+    "Several": "several agents",
+    "made_by_function": "made a Several, an environment of several agents",
+}
+for name in FOREIGN:
+    gymnasium.register(f"{name}-v0", f"tests.envs.test_contract:{name}")
+gymnasium.register("VectorOnly-v0", vector_entry_point="tests.envs.test_contract:Vectorized")
 gymnasium.register("NoEnvironment-v0", "tests.envs.test_contract:NoEnvironment")
 
 
@@ -68,7 +107,7 @@ gymnasium.register("NoEnvironment-v0", "tests.envs.test_contract:NoEnvironment")
     [
         ("Asks", {}, r"failed to start: TypeError: Asks.__init__\(\) missing 1 required .*'path'"),
         ("NoEnvironment", {}, "made a NoEnvironment, not a gymnasium.Env: let its class inherit"),
-        ("NoEnvironment-v0", {}, "must inherit from the gymnasium.Env class"),
+        ("NoEnvironment-v0", {}, "made a NoEnvironment, not a gymnasium.Env: let its class inherit"),
         (
             "Picky",
             {"size": 3},
@@ -86,6 +125,18 @@ def test_what_is_missing_is_told_before_anything_starts(name, kwargs, said):
         resolve(f"{__name__}:{name}", kwargs)
 
 
+@pytest.mark.parametrize("end", ["", "-v0"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_an_environment_of_another_kind_is_named(name, end):
+    with pytest.raises(InputError, match=FOREIGN[name]):
+        resolve(f"{__name__}:{name}{end}")
+
+
+def test_an_environment_that_steps_vectors_alone_is_not_supported_yet():
+    with pytest.raises(InputError, match=r"only .* vector environment .* not supported yet"):
+        resolve(f"{__name__}:VectorOnly-v0")
+
+
 def test_an_environment_without_a_space_is_named():
     with pytest.raises(EnvironmentFailure, match=r"failed to start: .*'observation_space'"):
         resolve(f"{__name__}:Spaceless")
@@ -98,13 +149,14 @@ def test_an_environment_without_a_space_is_named():
             "Shrinks",
             r"Shrinks: `step` gave an observation of shape \(1,\), where its space has \(2,\)",
         ),
+        ("Agents", r"a reward must be one number, not \[.*LinearReward.*, or with several agents, play a"),
         ("Seedless", r"environment Seedless raised TypeError: .* unexpected keyword argument 'seed'"),
     ],
 )
 def test_a_misfit_ends_training_in_one_line(name, said, tmp_path):
     options = {"population": 4, "generations": 1, "workers": 0, "max_episode_steps": 5, "verbose": False}
     with pytest.raises(escalade.EscaladeError, match=said):
-        escalade.train(f"{__name__}:{name}", run_dir=tmp_path / "run", **options)
+        escalade.train(globals()[name], run_dir=tmp_path / "run", **options)
 
 
 def test_one_object_for_all_episodes_is_refused(tmp_path):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from escalade.training.limits import Pace
+from escalade.training.limits import Limits, Pace
+from escalade.training.progress import Progress
 
 
 @pytest.fixture
@@ -14,12 +15,22 @@ def clock(monkeypatch):
 
 def test_silence_is_broken_at_growing_intervals_until_the_first_generation_ends(clock):
     said = []
-    pace = Pace(said.append)
+    pace = Pace(Limits(), said.append)
     for seconds in (0, 9.9, 10, 11, 39, 40, 100, 160):
         clock[0] = 100.0 + seconds
         pace()
     assert [text.rpartition(" for ")[2] for text in said] == ["10 s", "40 s", "2 min 40 s"]
-    pace.ended()
+    pace.ended(Progress(generation=1), 160.0)
     clock[0] += 10**6
     pace()
     assert len(said) == 3
+
+
+@pytest.mark.parametrize(
+    ("budget", "generation", "told"), [(60.0, 1, True), (6000.0, 1, False), (60.0, 7, False)]
+)
+def test_a_budget_of_few_generations_is_pointed_out_after_the_first(budget, generation, told):
+    said = []
+    Pace(Limits(seconds=budget), said.append).ended(Progress(generation=generation), 25.0)
+    assert len(said) == told
+    assert not told or "takes 25 s, so `seconds=60` allows about 4 of them: fewer members" in said[0]

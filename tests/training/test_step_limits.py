@@ -61,3 +61,10 @@ def test_limits_given_are_kept(options, expected, tmp_path):
 def test_an_environment_that_ends_its_own_episodes_hears_nothing_of_limits(tmp_path):
     run = escalade.train("tests.environments:Walk-v0", run_dir=tmp_path / "run", **SMALL)
     assert "limit" not in notes_of(run)
+
+
+def test_check_repeats_actions():
+    steps = next(finding for finding in escalade.check(STUCK).findings if finding.name == "steps")
+    assert steps.status == "warning"
+    assert "a constant action" in steps.detail
+    assert "`max_episode_steps`" in steps.detail

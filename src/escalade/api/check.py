@@ -23,7 +23,7 @@ from escalade.config.conversion import from_values
 from escalade.config.options import Config
 from escalade.envs import ActionMap, Environment, Purity, SlotError, probe_purity, settle_backend
 from escalade.envs.environment import DEFAULT_LIMIT
-from escalade.envs.masks import LegalActions, mask_in_info
+from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.pixels.frames import FRAMES
 from escalade.envs.process import close
 from escalade.envs.random_play import Player, RandomSlots
@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # a stub alone
 
 _STEPS = 2000  # of whole episodes with random actions, at most
 _SECONDS = 5.0  # likewise
+_REPEATED = 4  # of a discrete space, actions that are repeated
 _SPEED_SECONDS = 1.0
 _SPEED_SLOTS = 16
 # What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, and other
@@ -133,7 +134,8 @@ def _try(
         number, status, detail = attempt(environment)
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         cause = problem.problem if isinstance(problem, SlotError) else problem
-        return None, Finding(name, failure, _described(cause))
+        said = _described(cause) + advice(environment.action_space, cause)
+        return None, Finding(name, failure, said)
     return number, Finding(name, status, detail)
 
 
@@ -172,10 +174,37 @@ def _rules(environment: Environment) -> tuple[None, Status, str]:
 
 
 def _steps(environment: Environment) -> tuple[None, Status, str]:
-    """Play whole episodes with random actions, and look at all that comes back."""
-    player, limit = Player(environment, _STEPS), environment.max_episode_steps
-    env, lengths, steps = player.new(), list[int](), 0
-    deadline = time.monotonic() + _SECONDS
+    """Play whole episodes with random actions; without a limit of steps, with the same one over and over too."""
+    limit = environment.max_episode_steps
+    lengths, steps = _play(Player(environment, _STEPS), _SECONDS)
+    if limit is None:
+        endless = [] if lengths else [("random actions", steps)]
+        for action in _repeated(environment.action_space):
+            ended, played = _play(Player(environment, 0, [action]), _SECONDS / _REPEATED)
+            endless += [] if ended else [("a constant action", played)]
+        if endless:
+            how, played = endless[0]
+            said = f"no episode with {how} ended within {played} steps, and nothing limits them"
+            hint = f"training ends them after {DEFAULT_LIMIT:,}; `max_episode_steps` sets another limit"
+            return None, "warning", f"{said}: {hint}"
+    if lengths:
+        detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
+        return None, "ok", detail
+    return None, "ok", f"{steps} steps; the limit of {limit} was not reached"
+
+
+def _repeated(space: gymnasium.Space[Any]) -> list[Any]:
+    """Return actions to repeat: the first of a discrete space, or one drawn."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return [int(space.start) + number for number in range(min(int(space.n), _REPEATED))]
+    space.seed(0)
+    return [space.sample()]
+
+
+def _play(player: Player, seconds: float) -> tuple[list[int], int]:
+    """Look at all that comes back; return the lengths of whole episodes, and the steps taken in all."""
+    env, limit = player.new(), player.environment.max_episode_steps
+    lengths, steps, deadline = list[int](), 0, time.monotonic() + seconds
     try:
         while steps < _STEPS and time.monotonic() < deadline:
             began = steps
@@ -191,14 +220,7 @@ def _steps(environment: Environment) -> tuple[None, Status, str]:
                 lengths.append(length)
     finally:
         close(env)
-    if lengths:
-        detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
-        return None, "ok", detail
-    if limit is not None:
-        return None, "ok", f"{steps} steps; the limit of {limit} was not reached"
-    endless = f"no episode with random actions ended within {steps} steps, and nothing limits them"
-    hint = f"training ends them after {DEFAULT_LIMIT:,}; `max_episode_steps` sets another limit"
-    return None, "warning", f"{endless}: {hint}"
+    return lengths, steps
 
 
 def _purity(environment: Environment, found: Purity) -> Finding:

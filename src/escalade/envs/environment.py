@@ -11,12 +11,12 @@ from typing import Any
 
 import gymnasium
 from gymnasium import error
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.wrappers import TimeLimit
 
 from escalade.envs.backends import BACKENDS
 from escalade.envs.envpool.worlds import BACKEND, WorldSpec, find_world
-from escalade.envs.lookup import FactorySpec, find_spec
+from escalade.envs.lookup import FactorySpec, described, find_spec
 from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.objects import Bullet, EarlyEnd, is_bullet
 from escalade.envs.pixels.frames import Frames
@@ -41,6 +41,8 @@ _NEED_FRESH = {
     "pybullet_envs_gymnasium.gym_locomotion_envs",
 }
 
+_NO_ENV = ("The environment must inherit from", "Gym is incompatible")
+"""Gymnasium's words for what is no ``gymnasium.Env``."""
 _REFUSALS = (TypeError, ValueError, AssertionError)
 
 
@@ -120,10 +122,7 @@ class Environment:
             return gymnasium.make(self.spec, limit, disable_env_checker=True, **arguments)
         made = self.spec.factory(**kwargs | extra)
         if not isinstance(made, gymnasium.Env):
-            raise InputError(
-                f"environment {self.id} made a {type(made).__name__}, not a gymnasium.Env: let its class "
-                "inherit from gymnasium.Env"
-            )
+            raise InputError(f"environment {self.id} {described(made)}")
         return made if limit is None else TimeLimit(made, limit)
 
     @property
@@ -265,6 +264,11 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
             return _first(replace(bare, spec=world), env_id)
         raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
     except (Exception, SystemExit) as problem:
+        if isinstance(problem, TypeError) and str(problem).startswith(_NO_ENV):
+            entry: Any = spec.entry_point
+            made = load_env_creator(entry) if isinstance(entry, str) else entry
+            made = made if isinstance(made, type) else made(**spec.kwargs | kwargs)
+            raise InputError(f"environment {env_id} {described(made)}") from problem
         given = f" with `env_kwargs` {kwargs}" if kwargs else ""
         # A missing argument, or a value that its constructor refuses, perhaps.
         refused = isinstance(problem, _REFUSALS if kwargs else TypeError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from types import ModuleType
 from typing import Any
@@ -39,8 +40,9 @@ def find_spec(env_id: str) -> EnvSpec:
     if module == "zoo":
         raise InputError(f"{env_id} is a policy, not an environment: give {name}, and `start_from` {env_id}")
     if file := _FILE.fullmatch(env_id):
-        meant = f"{file[1]}:{file[2] or 'Class'}, in the folder that holds it"
-        raise InputError(f"environment {env_id} names a file: write {meant}")
+        folder = os.path.abspath(os.path.dirname(env_id.partition(":")[0]))
+        where = "" if folder == os.getcwd() else ", in the folder that holds it"
+        raise InputError(f"environment {env_id} names a file: write {file[1]}:{file[2] or 'Class'}{where}")
     if env_id.endswith(".toml"):
         raise InputError(f"environment {env_id} names a file: one of options is given as `config`")
     place = None
@@ -56,7 +58,36 @@ def find_spec(env_id: str) -> EnvSpec:
         if (world := None if colon else find_world(name)) is not None:
             return world
         raise InputError(f"unknown environment {env_id!r}{_meant(name, place)}") from None
+    if found.entry_point is None:
+        raise InputError(
+            f"environment {env_id} can only be made as a vector environment (gymnasium.make_vec), and these "
+            "are not supported yet: register an `entry_point` that makes one environment"
+        )
     return found
+
+
+def described(made: Any) -> str:
+    """Describe an object, or a class, that should be a ``gymnasium.Env``, and how to fix that."""
+    kind = made if isinstance(made, type) else type(made)
+    bases = {(base.__module__.partition(".")[0], base.__name__) for base in kind.__mro__}
+    packages = {package for package, _ in bases}
+    if ("gymnasium", "VectorEnv") in bases:
+        what = "a VectorEnv, and vector environments are not supported yet: make one environment"
+    elif ("gymnasium", "FuncEnv") in bases:
+        what = (
+            "a FuncEnv, and functional environments are not supported yet: wrap it in "
+            "gymnasium.envs.functional_jax_env.FunctionalJaxEnv"
+        )
+    elif "pettingzoo" in packages or hasattr(made, "possible_agents"):
+        what = (
+            "an environment of several agents (PettingZoo), and a policy plays one: write a gymnasium.Env "
+            "that plays the others"
+        )
+    elif "gym" in packages:
+        what = "of the old gym: wrap it in shimmy.GymV26CompatibilityV0 or shimmy.GymV21CompatibilityV0"
+    else:
+        what = "not a gymnasium.Env: let its class inherit from gymnasium.Env"
+    return f"made a {kind.__name__}, {what}"
 
 
 def _meant(name: str, place: ModuleType | None) -> str:

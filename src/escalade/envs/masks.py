@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import gymnasium
@@ -9,10 +10,14 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escalade.errors import InputError
+from escalade.errors import InputError, text_of
 
 MASK = "action_mask"
 """The entry of an info, or of a Dict observation, with a number per action: 0 for an illegal one."""
+
+_ILLEGAL = re.compile(
+    r"(?=.*\b(illegal|invalid|not (a )?(legal|valid))\b)(?=.*\b(action|move)s?\b)", re.I | re.S
+)
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -118,6 +123,13 @@ def legal_action(space: Any, action: Any, mask: Mask) -> Any:
 def _legal(choice: int, mask: Mask) -> int:
     allowed = np.flatnonzero(mask)
     return choice if mask[choice] or not len(allowed) else int(allowed[choice % len(allowed)])
+
+
+def advice(space: spaces.Space[Any], problem: BaseException) -> str:
+    """Advice on declaring illegal actions, if an environment's exception is about one; else an empty text."""
+    if not maskable(space) or not _ILLEGAL.search(text_of(problem)):
+        return ""
+    return f'; if actions can be illegal, return info["{MASK}"], with 0 for each illegal action'
 
 
 class LegalActions(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -7,11 +7,14 @@ import fcntl
 import importlib
 import importlib.util
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from escalade.errors import one_line, shortened
@@ -22,6 +25,9 @@ from escalade.support.shared import SharedContext, without_warnings
 if TYPE_CHECKING:
     import gymnasium
 
+_CLOSE_SECONDS = 10.0  # after which a call of ``close`` is given up
+_AGAIN_SECONDS = 0.1  # likewise, for objects of a class whose ``close`` has not returned before
+_hung: set[str] = set()
 # Python remembers too what it has warned of, until somebody changes its filters: Gymnasium does.
 _said: set[str] = set()
 
@@ -29,20 +35,47 @@ _said: set[str] = set()
 def close(env: gymnasium.Env[Any, Any]) -> None:
     """Close the environment. What it raises is a warning, once a process: its episodes are done, and count.
 
-    The caller has the results by then, or raises an error of its own.
+    A call that does not return is given up. The caller has the results by then, or raises an error of its own.
     """
+    name = type(getattr(env, "unwrapped", env)).__name__
     try:
-        env.close()
+        with _time_limit(_AGAIN_SECONDS if name in _hung else _CLOSE_SECONDS):
+            env.close()
     except KeyboardInterrupt:
         raise
     except BaseException as problem:  # noqa: BLE001 - the environment's own code, panics of Rust among it
-        name = type(getattr(env, "unwrapped", env)).__name__
+        if isinstance(problem, _TimedOut):
+            _hung.add(name)
         text = visible(shortened(one_line(problem)))
         text = f"{name}.close() raised {text} (its episodes count all the same)"
         if text not in _said:
             _said.add(text)
             at = traceback.extract_tb(problem.__traceback__)[-1]
             warnings.warn_explicit(text, RuntimeWarning, at.filename, at.lineno or 0)
+
+
+class _TimedOut(TimeoutError):
+    """A call has taken too long."""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise in the block once it has taken ``seconds``: only in the main thread, and not within C code."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:  # or the program has an alarm
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise _TimedOut(f"it did not return within {seconds:g} s")
+
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from typing import Any
 
@@ -25,13 +25,16 @@ _BATCHES = 16  # of actions, drawn beforehand: choosing them is not the simulato
 
 
 class Player:
-    """Plays episodes of an environment, all with the same ``number`` of random actions, over and over."""
+    """Plays episodes of an environment, all with the same ``number`` of random actions, over and over.
 
-    def __init__(self, environment: Environment, number: int) -> None:
+    Or with ``actions`` in their place.
+    """
+
+    def __init__(self, environment: Environment, number: int, actions: Sequence[Any] = ()) -> None:
         self.environment = environment
         space = copy.deepcopy(environment.action_space)
         space.seed(0)
-        self._actions = [space.sample() for _ in range(number)]
+        self._actions = actions or [space.sample() for _ in range(number)]
         self._discrete = isinstance(space, spaces.Discrete)
 
     def new(self) -> gymnasium.Env[Any, Any]:

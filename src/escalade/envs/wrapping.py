@@ -166,8 +166,9 @@ def one_number(value: Any) -> float:
             return float(number)
     except (TypeError, ValueError, RuntimeError):
         pass
-    several = isinstance(value, list | tuple) or getattr(value, "shape", ()) != ()
-    fix = f": weigh them, as in `wrappers` {_WEIGHED}" if several else ""
+    several = isinstance(value, list | tuple | dict) or getattr(value, "shape", ()) != ()
+    agents = "or with several agents, play a single one in a wrapper of your own"
+    fix = f": weigh them, as in `wrappers` {_WEIGHED}, {agents}" if several else ""
     raise Misfit(f"a reward must be one number, not {short(value)}{fix}")
 
 

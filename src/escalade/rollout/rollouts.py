@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
+from escalade.envs.masks import advice
 from escalade.envs.spaces import is_image, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
@@ -344,4 +345,5 @@ class Rollouts:
             where = self.job.describe(int(self._item[row]))
             # No variable holds the exception, whose traceback has this frame: the two would stay behind.
             said = f"{with_place(failed.problem)}, in step {int(self._length[row])} of {where}"
+            said += advice(self.environment.action_space, failed.problem)
             raise EnvironmentFailure(f"environment {self.environment.id} raised {said}") from failed.problem

@@ -108,17 +108,18 @@ class Limits:
 
 _SILENT_SECONDS = 10.0
 _FACTOR = 4.0  # between the silence after which a line is printed and that of the next
+_FEW = 20  # generations in which little is learnt
 
 
 class Pace(Deadline):
     """Deadline of generations that also reports a slow first one: rows show how long later ones take.
 
-    ``say`` prints a note of the run.
+    ``limits`` are the run's, and ``say`` prints a note of it.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, limits: Limits, say: Callable[[str], None]) -> None:
         super().__init__()
-        self._say = say
+        self._limits, self._say = limits, say
         self._began: float | None = None
         self._next = _SILENT_SECONDS
 
@@ -131,9 +132,18 @@ class Pace(Deadline):
             self._next *= _FACTOR
             self._say(f"the first generation has been running for {duration(now - self._began)}")
 
-    def ended(self) -> None:
-        """Take note that the first generation has ended."""
+    def ended(self, progress: Progress, seconds: float) -> None:
+        """Take note of a generation that took ``seconds``; after the first, tell if the budget allows few."""
         self._next = math.inf
+        budget = self._limits.seconds
+        if budget is None or progress.generation != 1:
+            return
+        most = 1 + math.ceil(max(0.0, budget - progress.total.seconds) / seconds)
+        if most < _FEW:
+            self._say(
+                f"a generation takes {seconds:.2g} s, so `seconds={budget:g}` allows about {most} of them: fewer "
+                "members (`population`), shorter episodes (`cutoff`) or more `workers` make them faster"
+            )
 
 
 _HARDER = 3.0  # standard errors

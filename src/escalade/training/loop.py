@@ -82,7 +82,7 @@ class Loop:
         self._cut = False  # whether the time ended inside a generation
         self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
         self.notes = Notes(recorders, self.progress, objective, self.saver.folder, warn=warn)
-        self.deadline = Pace(self.notes.say)  # the engine of the objective calls it while it waits
+        self.deadline = Pace(limits, self.notes.say)  # the engine of the objective calls it while it waits
 
     def run(self) -> str:
         """Train until something says stop; why it ended.
@@ -125,8 +125,9 @@ class Loop:
             self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
             self.objective.learn(outcome)
         self._count(measured, time.monotonic() - began)
-        row = self._record(measured, scales, time.monotonic() - began)
-        self.deadline.ended()
+        seconds = time.monotonic() - began
+        row = self._record(measured, scales, seconds)
+        self.deadline.ended(self.progress, seconds)
         return row
 
     def _measure(self, began: float) -> _Measured | None:
