@@ -22,5 +22,5 @@ def test_a_name_that_is_none_says_what_may_be_meant(name, said):
 def test_a_file_is_named_as_its_module():
     with pytest.raises(InputError, match="names a file: write sim:Arm, in the folder that holds it"):
         resolve("sims/sim.py:Arm")
-    with pytest.raises(InputError, match="names a file: write sim:Arm$"):
+    with pytest.raises(InputError, match=r"names a file: write sim:Arm$"):
         resolve("./sim.py:Arm")

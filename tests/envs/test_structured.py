@@ -110,3 +110,10 @@ def test_a_behaviour_is_given_the_actions_themselves(tmp_path):
         behaviour="tests.envs.test_structured:count_actions",
         **OPTIONS,
     )
+
+
+def test_several_agents_are_refused(tmp_path):
+    with pytest.raises(
+        InputError, match=r"a reward must be one number, .* or with several agents, play a single"
+    ):
+        escalade.train("tests.environments:Agents", run_dir=tmp_path / "run", workers=0, **OPTIONS)

@@ -174,7 +174,7 @@ def _rules(environment: Environment) -> tuple[None, Status, str]:
 
 
 def _steps(environment: Environment) -> tuple[None, Status, str]:
-    """Play whole episodes with random actions; without a limit of steps, with the same one over and over too."""
+    """Play whole episodes with random actions; without a limit of steps, repeat single ones too."""
     limit = environment.max_episode_steps
     lengths, steps = _play(Player(environment, _STEPS), _SECONDS)
     if limit is None:

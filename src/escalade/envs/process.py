@@ -35,7 +35,9 @@ _said: set[str] = set()
 def close(env: gymnasium.Env[Any, Any]) -> None:
     """Close the environment. What it raises is a warning, once a process: its episodes are done, and count.
 
-    A call that does not return is given up. The caller has the results by then, or raises an error of its own.
+    A call that does not return is given up.
+
+    The caller has the results by then, or raises an error of its own.
     """
     name = type(getattr(env, "unwrapped", env)).__name__
     try:

@@ -141,8 +141,8 @@ class Pace(Deadline):
         most = 1 + math.ceil(max(0.0, budget - progress.total.seconds) / seconds)
         if most < _FEW:
             self._say(
-                f"a generation takes {seconds:.2g} s, so `seconds={budget:g}` allows about {most} of them: fewer "
-                "members (`population`), shorter episodes (`cutoff`) or more `workers` make them faster"
+                f"a generation takes {seconds:.2g} s, so `seconds={budget:g}` allows about {most} of them: "
+                "fewer members (`population`), shorter episodes (`cutoff`) or more `workers` make them faster"
             )
 
 
