@@ -42,7 +42,7 @@ def network_inputs(policy: Any, observations: Tensor) -> Tensor:
         moments = policy.observation_mean, policy.observation_inverse_std
         flat = normalize(observations.double().flatten(1), *moments, policy.observation_clip)
         observations = flat.reshape(observations.shape)
-    elif policy.scale_pixels and observations.dtype == torch.uint8:
+    elif observations.dtype == torch.uint8:
         observations = observations.float() / 255
     if policy.takes_vectors:
         observations = observations.flatten(1)
@@ -54,8 +54,8 @@ class Policy(nn.Module):
 
     ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
     (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, reach it divided by
-    255, unless ``scale_pixels`` is false; with ``normalize_images`` they are normalised instead, as
-    vectors are. A network on another device stays there: the policy holds a copy of it on the CPU.
+    255; with ``normalize_images`` they are normalised instead, as vectors are. A network on another
+    device stays there: the policy holds a copy of it on the CPU.
 
     ``architecture`` is how :func:`escalade.policies.networks.build` makes the network again, or empty
     for a module of the user's.
@@ -69,7 +69,6 @@ class Policy(nn.Module):
         *,
         env_id: str = "",
         architecture: dict[str, Any] | None = None,
-        scale_pixels: bool = True,
         normalize_images: bool = False,
     ) -> None:
         super().__init__()
@@ -80,7 +79,6 @@ class Policy(nn.Module):
         self.actions = actions
         self.env_id = env_id
         self.architecture = architecture or {}
-        self.scale_pixels = scale_pixels
         size = moments_size(observation_space, normalize_images)
         self.normalized = False
         self.observation_clip = CLIP
@@ -254,7 +252,6 @@ class Policy(nn.Module):
             "action_map": self.actions.bounding,
             "head": self.actions.head,
             "normalized": self.normalized,
-            "scale_pixels": self.scale_pixels,
             "observation_clip": None if self.observation_clip == math.inf else self.observation_clip,
             "observation_count": self.observation_count,
             "architecture": self.architecture,
@@ -312,7 +309,6 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         saved.actions,
         env_id=saved.env,
         architecture=architecture,
-        scale_pixels=saved.scale_pixels,
         normalize_images=saved.normalized,
     )
     weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}

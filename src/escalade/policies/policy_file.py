@@ -48,7 +48,6 @@ class PolicyFile:
     observation_inverse_std: np.ndarray[Any, np.dtype[np.float64]]
     weights: Tensors
     """The network's state dict."""
-    scale_pixels: bool
     observation_count: float
     """Observations that the moments were taken of."""
     layers: list[str] | None
@@ -93,7 +92,6 @@ class PolicyFile:
             observation_mean=tensors["observation_mean"],
             observation_inverse_std=tensors[INVERSE_STD],
             weights=with_prefix("network.", tensors),
-            scale_pixels=state["scale_pixels"],
             observation_count=state["observation_count"],
             layers=state.get("layers"),
         )

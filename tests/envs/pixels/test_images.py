@@ -102,33 +102,29 @@ def spied(runner):
     return seen
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-def test_rollouts_and_policies_scale_alike(scaled):
+def test_rollouts_and_policies_scale_alike():
     environment = resolve(TINY, {"observation": "pixels"})
     module = build("mlp", 90, 3, hidden=[4])
-    runner, job = rollouts("pixels", module, scale_pixels=scaled)
+    runner, job = rollouts("pixels", module)
     seen = spied(runner)
     run(runner, job, Feed([0]))
     assert seen[0].dtype == np.float32
     assert seen[0].shape == (1, 3, 5, 6)
     env = environment.make()
     first, _ = env.reset(seed=int(job.episode_seeds(np.array([0]))[0]))
-    np.testing.assert_array_equal(seen[0][0], first.astype(np.float32) / (255 if scaled else 1))
-    policy = Policy(
-        module, environment.observation_space, ActionMap(environment.action_space), scale_pixels=scaled
-    )
+    np.testing.assert_array_equal(seen[0][0], first.astype(np.float32) / 255)
+    policy = Policy(module, environment.observation_space, ActionMap(environment.action_space))
     raw = policy(torch.from_numpy(first[None]))
     torch.testing.assert_close(raw, module(torch.from_numpy(seen[0]).flatten(1)))
 
 
 def test_a_policy_of_images_is_saved_and_loaded(tmp_path):
-    options = {"hidden": (4,), "scale_pixels": False, "normalize_observations": False}
+    options = {"hidden": (4,), "normalize_observations": False}
     config = Config(env=TINY, env_kwargs={"observation": "pixels"}, **options)
     environment = find_environment(config)
     policy = make_policy(config, environment)
     policy.save(tmp_path / "p.safetensors")
     again = load(tmp_path / "p.safetensors")
-    assert again.scale_pixels is False
     assert again.observation_space == environment.observation_space == spaces.Box(0, 255, (3, 5, 6), np.uint8)
     image = environment.observation_space.sample()
     assert again.act(image) == policy.act(image)

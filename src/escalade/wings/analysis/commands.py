@@ -97,14 +97,7 @@ def add_compare(commands: Any) -> None:
     add_argument(
         parser, "--format", "|".join(_FORMATS), "of what is printed; csv has the lines alone", "table"
     )
-    parser.add_argument(
-        "--json",
-        dest="format",
-        action="store_const",
-        const="json",
-        help="the same as --format json (default: no)",
-    )
-    parser.set_defaults(format="table")
+    parser.add_argument("--json", action="store_true", help="the same as --format json (default: no)")
     add_group_by(parser)
     parser.add_argument(
         "--normalize",
@@ -119,8 +112,9 @@ def _compare(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.compare import compare
     from escalade.wings.analysis.scores import parse_bounds
 
-    if parsed.format not in _FORMATS:
-        raise InputError(f"`format` {parsed.format!r} must be one of {', '.join(_FORMATS)}")
+    form = "json" if parsed.json else parsed.format or "table"
+    if form not in _FORMATS:
+        raise InputError(f"`format` {form!r} must be one of {', '.join(_FORMATS)}")
     bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
     found = compare(parsed.runs, group_by=listed(parsed.group_by), normalize=bounds, output=parsed.output)
     written = {
@@ -130,8 +124,8 @@ def _compare(parsed: argparse.Namespace) -> int:
         "latex": found.to_latex,
         "json": found.to_json,
     }
-    say(written[parsed.format]())
-    if parsed.output is not None and parsed.format == "table":
+    say(written[form]())
+    if parsed.output is not None and form == "table":
         say(parsed.output)
     return 0
 

@@ -35,7 +35,7 @@ class DeployedPolicy(nn.Module):
         super().__init__()
         self.network = copy_module(policy.network).eval().requires_grad_(False)
         self.observation_space = policy.observation_space
-        self.scale_pixels, self.normalized = policy.scale_pixels, policy.normalized
+        self.normalized = policy.normalized
         self.takes_vectors, self.stateful = policy.takes_vectors, policy.stateful
         self.observation_clip = policy.observation_clip
         self.observation_mean: Tensor
