@@ -156,9 +156,10 @@ def test_a_misfit_ends_training_in_one_line(name, said, tmp_path):
         escalade.train(f"{__name__}:{name}", run_dir=tmp_path / "run", **options)
 
 
-def test_one_object_for_all_episodes_is_refused(tmp_path):
-    environment = resolve("tests.environments:same")
+@pytest.mark.parametrize("name", ["same", "same_in_wrappers", "same_by_hand", "Adapter", "Twice"])
+def test_one_object_for_all_episodes_is_refused(name, tmp_path):
+    environment = resolve(f"tests.environments:{name}")
     with pytest.raises(InputError, match=r"^environment .* object was returned twice, .* in every call$"):
         vectorize(environment, 2).reset(np.arange(2), np.arange(2))
     with pytest.raises(InputError, match="object was returned twice"):
-        escalade.train("tests.environments:same", run_dir=tmp_path / "run", workers=0, verbose=False)
+        escalade.train(f"tests.environments:{name}", run_dir=tmp_path / "run", workers=0, verbose=False)

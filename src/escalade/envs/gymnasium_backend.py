@@ -197,7 +197,7 @@ class GymnasiumVector:
                 f"the same process ({in_words(problem)}): `envs_per_worker=1` uses one for all episodes of a "
                 "worker"
             ) from problem
-        if others and made.unwrapped is others[0].unwrapped:
+        if others and _innermost(made) is _innermost(others[0]):
             raise InputError(
                 f"environment {self._environment.id}: the same object was returned twice, and episodes run "
                 "side by side: build a new object in every call"
@@ -231,3 +231,10 @@ class GymnasiumVector:
             self._close(slot)
         self._envs.clear()
         self.alive = lambda: None  # what it was leads to the run, which holds these slots
+
+
+def _innermost(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The last environment that wrappers of any class hold as ``env`` or ``_env``."""
+    while isinstance(inner := vars(env).get("env", vars(env).get("_env")), gymnasium.Env):
+        env = inner
+    return env
