@@ -1,5 +1,7 @@
 """Damaged text in a run folder: a summary counts as none, a table is refused in one line."""
 
+import json
+import math
 import shutil
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import escalade
 from escalade.cli import main as cli
 from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import read, write
 
 RUN = {"preset": None, "population": 4, "hidden": (3,), "generations": 2, "workers": 0, "verbose": False}
 RUN |= {"backend": "gymnasium", "max_episode_steps": 5, "eval_episodes": 1}
@@ -29,19 +32,45 @@ def run(made, tmp_path, monkeypatch):
     return RunFolder(tmp_path / "run")
 
 
-@pytest.mark.parametrize("text", ["", '{"solved": tr', "[1]"])
-def test_a_damaged_summary_counts_as_none(text, run, capsys):
+def edited(**values):
+    def edit(text):
+        known = json.loads(text) | values
+        return json.dumps({name: value for name, value in known.items() if value != "missing"})
+
+    return edit
+
+
+DAMAGES = {
+    "nothing": lambda text: "",
+    "half": lambda text: '{"solved": tr',
+    "a list": lambda text: "[1]",
+    "text for a count": edited(eval_episodes="nan"),
+    "no time": edited(seconds="missing"),
+    "no number": edited(seconds=math.nan),
+    "a long time": edited(seconds=1e308),
+    "a large number": edited(env_steps=10**400),
+    "a list for a number": edited(eval_return_std=[1.0]),
+    "a truth for a number": edited(eval_return_mean=True),
+    "no count": edited(generations=None),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_summary_counts_as_none(damage, run, capsys):
     assert run.read_summary()["stop_reason"] == "generations"
-    run.summary.write_text(text)
+    run.summary.write_text(DAMAGES[damage](run.summary.read_text()))
     assert run.read_summary() == {}
     assert cli.main(["watch", "--once", "run"]) == 1
     assert "it left no summary; go on with: escalade resume" in capsys.readouterr().out
     assert cli.main(["compare", "run"]) == 0
 
 
-def test_a_damaged_progress_is_refused_before_anything_is_trained(run, capsys):
+@pytest.mark.parametrize(
+    ("column", "cell"), [("return_mean", "x"), ("seconds", "1e308"), ("nonfinite", ""), ("env_steps", "inf")]
+)
+def test_a_damaged_progress_is_refused_before_anything_is_trained(column, cell, run, capsys):
     heading, first, *others = run.progress.read_text().splitlines()
-    cells = dict(zip(heading.split(","), first.split(","), strict=True)) | {"return_mean": "x"}
+    cells = dict(zip(heading.split(","), first.split(","), strict=True)) | {column: cell}
     run.progress.write_text("\n".join([heading, ",".join(cells.values()), *others]) + "\n")
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     assert cli.main(["resume", "run", "--generations", "3"]) == 2
@@ -52,3 +81,12 @@ def test_a_damaged_progress_is_refused_before_anything_is_trained(run, capsys):
     for look in LOOKS.values():
         assert cli.main([*look]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("seconds", [1e308, math.inf, math.nan, "1"])
+def test_a_checkpoint_with_impossible_seconds_is_passed_over(seconds, run):
+    path = run.checkpoints.path(2)
+    tensors, state = read(path)
+    state["progress"]["updates"]["seconds"] = seconds
+    write(path, tensors, state)
+    assert escalade.resume(run, generations=3, verbose=False).summary["seconds"] < 1e6

@@ -59,8 +59,9 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
         given = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
         try:
+            _leave_lost_server()
             if multiprocessing.parent_process() is None:  # else it goes on using its parent's
-                given[_FOLDER] = _folder()
+                given[_FOLDER] = _kept(get_temp_dir())
             os.environ.update(given)
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
@@ -75,10 +76,20 @@ def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = N
                 os.environ.pop(name, None)
 
 
+def _leave_lost_server() -> None:
+    """Forget a server whose folder was removed, as cleaners of /tmp do: the next one gets a new folder."""
+    server: Any = forkserver._forkserver
+    address = server._forkserver_address
+    if address is None or address.startswith("\0") or os.path.exists(address):  # \0: not in a folder
+        return
+    # The descriptor stays open: while this process lives, the lost server reports the ends of its workers.
+    server._forkserver_address = server._forkserver_alive_fd = server._forkserver_pid = None
+    multiprocessing.current_process()._config["tempdir"] = None  # type: ignore[attr-defined]
+
+
 @cache
-def _folder() -> str:
+def _kept(folder: str) -> str:
     """Return multiprocessing's temporary folder, which it removes at exit."""
-    folder = get_temp_dir()
     # It removes the folder with a priority of -100, and prints a traceback if it is gone.
     Finalize(None, os.makedirs, args=(folder,), kwargs={"exist_ok": True}, exitpriority=-99)
     return folder

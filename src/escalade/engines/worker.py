@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from escalade.engines.base import SHORTEST_TIMEOUT, Factory, close_work
 from escalade.engines.messages import dumped, received_job
 from escalade.engines.results import Results
-from escalade.errors import EscaladeError, with_place
+from escalade.errors import EscaladeError, InputError, with_place
 from escalade.support.own_process import become_worker, collect_garbage
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
     one_blas_thread()
     become_worker()
     try:
-        threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
+        _watch(lifeline)
         loaded = factory.load()
         collect_garbage()
         _serve(loaded, messages)
@@ -102,6 +102,21 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
         _report(messages, type(problem), str(problem), "")
     except BaseException as problem:  # noqa: BLE001 - whatever it is, sys.exit included, the parent raises it
         _report(messages, None, with_place(problem), traceback.format_exc())
+
+
+def _watch(lifeline: Connection) -> None:
+    """Start the thread that ends this process with its engine.
+
+    Raises:
+        InputError: there may be no further thread.
+    """
+    try:
+        threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
+    except RuntimeError as problem:
+        raise InputError(
+            f"a worker process cannot start a thread ({problem}): lower `workers`, or raise the limit of "
+            "processes and threads (ulimit -u, or pids of a cgroup)"
+        ) from problem
 
 
 def _serve(factory: Factory, messages: Connection) -> None:

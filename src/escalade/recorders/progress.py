@@ -15,6 +15,9 @@ from escalade.recorders.tables import TableFile, columns_in, kept_rows, rewind_t
 from escalade.storage.files import read_bytes
 from escalade.storage.run_folder import RunFolder
 
+_ALWAYS = ("generation", "seconds", "nonfinite")  # counts, and a time, that every row has
+_MOST = 10**12
+
 
 class ProgressFile(TableFile):
     """Appends rows; the columns of :attr:`Row.info` come last."""
@@ -80,7 +83,11 @@ def _columns(text: str, path: Path) -> dict[str, list[float]]:
     try:
         table = columns_in(text)
         names = dict.fromkeys([*COLUMNS, *table])
-        return {name: [float(cell or "nan") for cell in table[name]] for name in names}
+        found = {name: [float(cell or "nan") for cell in table[name]] for name in names}
+        known = all(0 <= value <= _MOST for name in _ALWAYS for value in found[name])
+        if not known or any(value < 0 or value > _MOST for value in found["env_steps"]):
+            raise ValueError("a count, or a time, that is none")
+        return found
     except (KeyError, ValueError, csv.Error):
         raise InputError(
             f"{path} is not a progress.csv that Escalade wrote: correct it, or move it away"

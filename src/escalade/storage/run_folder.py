@@ -25,6 +25,7 @@ from escalade.storage.files import (
     write_bytes,
 )
 from escalade.storage.lock import LOCK, FolderLock
+from escalade.storage.summary import is_summary
 from escalade.support.numbers import counted, finite
 
 CONFIG = "config.toml"
@@ -265,12 +266,12 @@ class RunFolder:
         return self.path / names.get(checkpoint, f"{stem}-{checkpoint}{dot}{ending}")
 
     def read_summary(self) -> dict[str, Any]:
-        """Read summary.json; empty if the run has not ended, or the file is damaged."""
+        """Read summary.json; empty if the run has not ended, or the file or a number in it is damaged."""
         try:
             found = json.loads(read_bytes(self.summary))
         except (InputError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return found if is_summary(found) else {}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json."""

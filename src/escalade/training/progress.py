@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+_MOST_SECONDS = 10**12
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -23,6 +25,10 @@ class Counts:
     """Episodes of members that failed, or gave no usable number."""
     eval_failed: int = 0
     """Episodes of the unperturbed policy that did."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seconds <= _MOST_SECONDS:
+            raise TypeError(f"{self.seconds} s are no time that a run can take")
 
     def __add__(self, more: Counts) -> Counts:
         return Counts(*(getattr(self, part.name) + getattr(more, part.name) for part in fields(Counts)))
