@@ -1,0 +1,31 @@
+"""The numbers of summary.json, looked at once for all that read the file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+_COUNTS = ("generations", "episodes", "env_steps", "seconds", "eval_episodes", "best_generation")
+_COUNTS += ("parameters", "eval_steps", "workers", "failed", "eval_failed", "updates_since_evaluation")
+_NUMBERS = ("eval_return_mean", "eval_return_std", "best_return", "target_return")
+_ALWAYS = {"generations": int, "seconds": float, "eval_episodes": int, "solved": bool, "stop_reason": str}
+_MOST = 10**12
+
+
+def is_summary(found: Any) -> bool:
+    """Tell whether the contents of a summary.json are one: they have what every run has, in numbers."""
+    if not isinstance(found, dict) or any(found.get(name) is None for name in _ALWAYS):
+        return False
+    counts = (found.get(name) for name in _COUNTS)
+    numbers = (found.get(name) for name in _NUMBERS)
+    return (
+        isinstance(found["solved"], bool)
+        and isinstance(found["stop_reason"], str)
+        and all(_is_number(value) and 0 <= value <= _MOST for value in counts if value is not None)
+        and all(_is_number(value) for value in numbers if value is not None)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return known and abs(value) <= sys.float_info.max
