@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-_COUNTS: tuple[str, ...] = ("generations", "episodes", "env_steps", "seconds", "eval_episodes", "best_generation")
-_COUNTS += ("parameters", "eval_steps", "workers", "failed", "eval_failed", "updates_since_evaluation")
+_COUNTS = frozenset(
+    "generations episodes env_steps seconds eval_episodes best_generation parameters eval_steps workers failed "
+    "eval_failed updates_since_evaluation".split()
+)
 _NUMBERS = ("eval_return_mean", "eval_return_std", "best_return", "target_return")
 _ALWAYS = {"generations": int, "seconds": float, "eval_episodes": int, "solved": bool, "stop_reason": str}
 _MOST = 10**12
