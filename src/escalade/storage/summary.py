@@ -5,10 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-_COUNTS = frozenset(
-    "generations episodes env_steps seconds eval_episodes best_generation parameters eval_steps workers failed "
-    "eval_failed updates_since_evaluation".split()
-)
+_COUNTS = ("generations", "episodes", "env_steps", "seconds", "eval_episodes", "best_generation", "workers")
 _NUMBERS = ("eval_return_mean", "eval_return_std", "best_return", "target_return")
 _ALWAYS = {"generations": int, "seconds": float, "eval_episodes": int, "solved": bool, "stop_reason": str}
 _MOST = 10**12
