@@ -32,6 +32,20 @@ def fitness(members):
     return members(torch.ones(len(members), 3))[:, 0]
 
 
+class Irreps(tuple):
+    """Counts itself in its own way, as e3nn's does."""
+
+    def __len__(self):
+        raise NotImplementedError
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("renewed", [True, False])
+def test_a_modules_tuple_may_have_a_length_of_its_own(renewed):
+    found = evolve(Holds(lambda: Irreps((1, 2)), renewed), fitness, generations=2, batched=True)
+    assert found.generations == 2
+
+
 def test_a_module_that_cannot_be_copied_is_refused_in_one_line():
     with pytest.raises(InputError, match="module Holds cannot be copied"):
         evolve(Holds(lambda: torch.ones(2).as_subclass(Image)), fitness, generations=1, batched=True)
