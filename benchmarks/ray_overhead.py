@@ -13,14 +13,15 @@ import os
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from escalade.api import train as api
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.support.exact import one_thread
-from escalade.training.parts import Parts, make_parts
+from escalade.training.policy_run import policy_spec
+from escalade.training.run import Listeners, carry_out
 
 
 class Rates:
@@ -48,7 +49,8 @@ class Kept:
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
-        self.on_note = lambda text: None
+        self.on_note: Any = None
+        self.on_wait: Any = None
 
     @property
     def info(self) -> Any:
@@ -61,14 +63,13 @@ class Kept:
         """Later."""
 
 
-def turn(config: Config, parts: Parts, engine: Any) -> float:
+def turn(config: Config, engine: Any) -> float:
     """Steps a second of a few generations."""
     rates = Rates()
-    parts = Parts(parts.environment, parts.policy, parts.start, parts.perturbation)
-    parts.start_engine = lambda config: Kept(engine)  # type: ignore[method-assign, assignment]
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = new_folder(config.replace(run_dir=str(Path(folder) / "run")))
-        api._run(config, parts, run, api._Listeners(False, [rates], []))
+        spec = replace(policy_spec(config), engine=lambda: Kept(engine))
+        carry_out(spec, run, Listeners(False, [rates]))
     return rates.rate
 
 
@@ -88,24 +89,24 @@ def main() -> None:
         strategy="openai-es", hidden=(64, 64),
     )  # fmt: skip
     with one_thread():
-        parts = make_parts(config)
-        config = api._with_backend(config, parts)
-        engines = {name: parts.start_engine(config.replace(engine=name)) for name in ("local", "ray")}
+        specs = {name: policy_spec(config.replace(engine=name)) for name in ("local", "ray")}
+        engines = {name: spec.engine() for name, spec in specs.items()}
     try:
         found: dict[str, list[float]] = {name: [] for name in engines}
         for engine in engines.values():  # workers start, and caches fill
-            turn(config, parts, engine)
+            turn(config, engine)
         for number in range(given.rounds):
             for name, engine in engines.items():
-                found[name].append(turn(config, parts, engine))
+                found[name].append(turn(config, engine))
                 print(f"{number + 1} {name}: {found[name][-1]:,.0f} steps/s", flush=True)
     finally:
         for engine in engines.values():
             engine.close()
+    backend = specs["local"].machine["backend"]
     local, ray = (statistics.median(found[name]) for name in ("local", "ray"))
     ratio = statistics.median(r / here for r, here in zip(found["ray"], found["local"], strict=True))
     print(
-        f"{given.env} on {config.backend}, population {given.population}, {given.workers} workers: "
+        f"{given.env} on {backend}, population {given.population}, {given.workers} workers: "
         f"local {local:,.0f}, ray {ray:,.0f} steps/s; ratio {ratio:.3f} (median of {given.rounds} pairs)"
     )
 

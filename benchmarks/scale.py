@@ -23,18 +23,20 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from escalade.api import train as api
 from escalade.config.files import new_folder
 from escalade.config.options import Config
 from escalade.engines import EngineOptions
+from escalade.engines.results import Results
 from escalade.rollout.episodes import RecordType
 from escalade.support.exact import one_thread
-from escalade.training.parts import Parts, make_parts
+from escalade.training.policy_run import policy_spec
+from escalade.training.run import Listeners, carry_out
 from escalade.wings.cluster.ray.engine import RayEngine
 from escalade.wings.cluster.ray.messages import Node, Ready, Reply
 
@@ -114,14 +116,17 @@ class SimulatedCluster:
         results = self._results(items)
         self._later(begins + took + LATENCY, Reply(worker, chunk, "0", results, took))
 
-    def _results(self, items: Sequence[int]) -> list[tuple[Any, Any]]:
+    def _results(self, items: Sequence[int]) -> Results:
         """As from rollouts: some episodes report the moments of their observations. Cheap to make up."""
         first = self._chance.randrange(len(self._rows) - len(items) + 1)
         told = [item for item in items if item in self._observed]
         rest = [item for item in items if item not in self._observed]
         middle, last = first + len(told), first + len(items)
-        batches = [(told, self._rows[first:middle]), (rest, self._narrow[middle:last])]
-        return [batch for batch in batches if batch[0]]
+        results = Results(len(items))
+        for batch, rows in ((told, self._rows[first:middle]), (rest, self._narrow[middle:last])):
+            if batch:
+                results.put_many(batch, rows)
+        return results
 
     def await_ready(self, worker: int) -> None:
         raise AssertionError("nothing is lost here")
@@ -140,7 +145,7 @@ class SimulatedCluster:
     def get(self, timeout: float | None = None) -> Any:
         when, _, event = heapq.heappop(self._due)
         if isinstance(event, Reply):
-            size = sum(rows.nbytes for _, rows in event.results or ())
+            size = sum(rows.nbytes for _, rows in event.results.in_batches()) if event.results else 0
             when = max(when, self._transfer(size))
             self._spend(self.reply_seconds)
         self.skipped += max(0.0, when - self.now())
@@ -185,17 +190,15 @@ def simulate(workers: int, members: int, processes: int, calls: tuple[float, flo
         strategy="openai-es", backend="gymnasium", generations=GENERATIONS + 1, eval_every=10**6,
         seed=1, workers=workers, snapshot_every=0,
     )  # fmt: skip
-    parts = PARTS.setdefault("parts", make_parts(config))
     cluster = SimulatedCluster(workers, processes, *calls)
     engine = RayEngine(cluster, EngineOptions(workers, elastic=True))
     while not all(worker.info for worker in engine._workers.values()):
-        engine._hear()
+        engine._listen()
     clock = Clock(cluster, engine)
-    simulated = Parts(parts.environment, parts.policy, parts.start, parts.perturbation)
-    simulated.start_engine = lambda config: engine  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = new_folder(config.replace(run_dir=str(Path(folder) / "run")))
-        api._run(config, simulated, run, api._Listeners(False, [clock], []))
+        spec = replace(policy_spec(config), engine=lambda: engine)
+        carry_out(spec, run, Listeners(False, [clock]))
     steps = np.diff(np.array(clock.times), axis=0)
     real, simulated_seconds, in_engine, ray = np.median(steps, axis=0)
     ideal = members * STEPS * STEP_SECONDS / workers
@@ -206,11 +209,8 @@ def simulate(workers: int, members: int, processes: int, calls: tuple[float, flo
         "driver": (real + ray) / members,
         "generation": simulated_seconds,
         "efficiency": ideal / simulated_seconds,
-        "parameters": len(parts.start),
+        "parameters": spec.strategy.dimension,
     }
-
-
-PARTS: dict[str, Parts] = {}
 
 
 def ray_calls(calls: int = 1000) -> tuple[float, float]:

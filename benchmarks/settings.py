@@ -36,7 +36,7 @@ Line = dict[str, Any]
 def option(text: str) -> tuple[str, Any]:
     """``name=value`` as a flag of that name would read it."""
     name, _, value = text.partition("=")
-    return name, convert(name, value, text=True) if name in OPTIONS else value_of(value)
+    return name, convert(name, value) if name in OPTIONS else value_of(value)
 
 
 def run(env: str, options: dict[str, Any], seed: int) -> Line:

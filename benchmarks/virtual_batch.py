@@ -25,7 +25,8 @@ from escalade.policies.modules import VirtualBatchNorm
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.rollout.reference import reference_batch
 from escalade.support.exact import one_thread
-from escalade.training.parts import find_environment, make_policy
+from escalade.training.environments import find_environment
+from escalade.training.parts import make_policy
 
 PIXELS = {"grayscale": True, "resize": (84, 84), "frame_skip": "4:max", "frame_stack": 4}
 FRAMES, MEMBERS, SEEDS = 64, 16, 3
