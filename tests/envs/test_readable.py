@@ -66,9 +66,11 @@ def test_small_images_are_flattened_and_text_is_left_out(name, size, text):
 def test_wrappers_that_the_refusal_of_a_large_image_names_work():
     with pytest.raises(InputError) as refused:
         resolve(TINY, {"observation": "large image"})
-    named = str(refused.value).split('"')[1::2]
-    chosen = resolve(TINY, {"observation": "large image"}, wrappers=named)
+    image, others = str(refused.value).split('"')[1::2]
+    chosen = resolve(TINY, {"observation": "large image"}, wrappers=[image])
     assert chosen.observation_space.shape == (3, 84, 84)
+    chosen = resolve(TINY, {"observation": "large image"}, wrappers=[others])
+    assert chosen.observation_space.shape is None  # a Dict of one vector
 
 
 def test_a_run_says_which_text_is_left_out(tmp_path):

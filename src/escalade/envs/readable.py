@@ -48,12 +48,15 @@ def check_images(space: spaces.Space[Any]) -> None:
     Raises:
         UnsupportedSpace: names the image and the wrappers that choose what a policy reads.
     """
-    for key, part in parts_of(space) if isinstance(space, spaces.Dict | spaces.Tuple) else ():
+    parts = parts_of(space) if isinstance(space, spaces.Dict | spaces.Tuple) else []
+    for key, part in parts:
         if (size := _largest_image(part)) > SMALL_IMAGE:
+            rest = [other for other, _ in parts if other != key]
+            others = f', or the others, with "gymnasium.wrappers:FilterObservation({rest})"' if rest else ""
             raise UnsupportedSpace(
                 f"observation space {short(space)} has an image of {size:,} numbers beside other parts, "
                 f"and at most {SMALL_IMAGE:,} are flattened: choose what the policy reads, as with "
-                f'`wrappers` "gymnasium.wrappers:FilterObservation({[key]})"'
+                f'`wrappers` "gymnasium.wrappers:FilterObservation({[key]})"{others}'
             )
 
 
