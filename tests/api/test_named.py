@@ -127,7 +127,11 @@ class Here(gymnasium.Env):
         self.left -= 1
         return self.observation_space.low, float(action), self.left == 0, False, {}
 
-run = escalade.train(Here, population=4, hidden=(2,), generations=1, workers=2, verbose=False, run_dir="run")
+class Around(gymnasium.Wrapper):
+    pass
+
+few = {"population": 4, "hidden": (2,), "generations": 1, "workers": 2, "verbose": False}
+run = escalade.train(Here, wrappers=[Around], run_dir="run", **few)
 run = escalade.resume(run, generations=2, verbose=False)
 print(run.summary["generations"])
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,20 +30,22 @@ class Wrapper:
     home: str
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
+    factory: Callable[..., Any] | None = None
+    """The class, once it was imported. Workers get it by value: of a script, they could not import it."""
 
-    def factory(self) -> Callable[..., Any]:
-        """Import the class.
+    def found(self) -> Wrapper:
+        """The wrapper with its class.
 
         Raises:
             InputError: it is not there.
         """
-        found: Callable[..., Any] = imported(self.home, f"`wrappers` {self.text}")
-        return found
+        return replace(self, factory=imported(self.home, f"`wrappers` {self.text}"))
 
     def __call__(self, env: gymnasium.Env[Any, Any]) -> Any:
         """Return what the class makes of the environment."""
         arguments, keywords = copy.deepcopy((self.arguments, self.keywords))  # which it may keep and change
-        return self.factory()(env, *arguments, **keywords)
+        assert self.factory is not None  # find() has imported it
+        return self.factory(env, *arguments, **keywords)
 
 
 def parse(text: str) -> Wrapper:
@@ -89,15 +91,12 @@ def _value(node: ast.expr) -> Any:
 
 
 def find(texts: Sequence[str]) -> tuple[Wrapper, ...]:
-    """Read the wrappers that ``texts`` name, in their order: the first is nearest to the environment.
+    """Import the wrappers that ``texts`` name, in their order: the first is nearest to the environment.
 
     Raises:
         InputError: one is not written as it must be, or is not there.
     """
-    wrappers = tuple(map(parse, texts))
-    for wrapper in wrappers:
-        wrapper.factory()
-    return wrappers
+    return tuple(parse(text).found() for text in texts)
 
 
 def wrap(env: gymnasium.Env[Any, Any], wrappers: Sequence[Wrapper]) -> gymnasium.Env[Any, Any]:
