@@ -77,7 +77,9 @@ def draw(seed: int, index: int) -> Config:
         "fresh_environments": chance.random() < 0.1,
         "cutoff": chance.choice((None, None, 20, "mean:1.5", "adaptive:10,0.5,1.5")),
     }
-    values |= _policy(chance, env) | _search(chance, values) | _rewards(chance) | _novelty(chance)
+    values |= _policy(chance, env) | _search(chance, values) | _rewards(chance)
+    if values["strategy"] != "les":  # it refuses ranks within a generation
+        values |= _novelty(chance)
     needs_python = values["fresh_environments"] or "early_end" in values
     if needs_python or not BACKENDS[values["backend"]].installed:
         values["backend"] = "gymnasium"
