@@ -67,6 +67,7 @@ class PlainLoop:
         return total, observation[[0, 2]]
 
 
+@pytest.mark.slow("src/escalade/qd.py")
 def test_map_elites_fills_the_archive_that_a_plain_loop_fills():
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         ours = map_elites(evaluate.start, evaluate)

@@ -207,10 +207,8 @@ def test_batches_in_c_give_the_infos_that_they_have(backend, lacks, tmp_path):
         escalade.evaluate(run, workers=0, behaviour=f"info:{lacks}")
 
 
-@pytest.mark.parametrize(
-    "backend",
-    ["ale", pytest.param("gymnasium", marks=pytest.mark.slow("src/escalade/envs", "src/escalade/rollout"))],
-)
+@pytest.mark.slow("src/escalade/envs", "src/escalade/rollout")
+@pytest.mark.parametrize("backend", ["ale", "gymnasium"])
 def test_the_ram_of_a_game_is_what_a_policy_of_its_memory_sees(backend, tmp_path):
     pytest.importorskip("ale_py")
     options = {"env_kwargs": {"obs_type": "ram"}, "max_episode_steps": 7, "generations": 1, "population": 2}
