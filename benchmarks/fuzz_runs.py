@@ -78,7 +78,7 @@ def draw(seed: int, index: int) -> Config:
         "cutoff": chance.choice((None, None, 20, "mean:1.5", "adaptive:10,0.5,1.5")),
     }
     values |= _policy(chance, env) | _search(chance, values) | _rewards(chance)
-    if values["strategy"] != "les":  # it refuses ranks within a generation
+    if not STRATEGIES[values["strategy"]].load().compares_generations:  # else it refuses novelty's ranks
         values |= _novelty(chance)
     needs_python = values["fresh_environments"] or "early_end" in values
     if needs_python or not BACKENDS[values["backend"]].installed:
