@@ -78,8 +78,10 @@ def draw(seed: int, index: int) -> Config:
         "cutoff": chance.choice((None, None, 20, "mean:1.5", "adaptive:10,0.5,1.5")),
     }
     values |= _policy(chance, env) | _search(chance, values) | _rewards(chance)
-    if not STRATEGIES[values["strategy"]].load().compares_generations:  # else it refuses novelty's ranks
+    if not STRATEGIES[values["strategy"]].load().compares_generations:
         values |= _novelty(chance)
+    elif str(values["cutoff"]).startswith("adaptive"):  # refused, as is novelty
+        values["cutoff"] = None
     needs_python = values["fresh_environments"] or "early_end" in values
     if needs_python or not BACKENDS[values["backend"]].installed:
         values["backend"] = "gymnasium"

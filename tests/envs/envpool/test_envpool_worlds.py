@@ -11,6 +11,7 @@ from gymnasium import spaces
 from escalade import InputError
 from escalade.envs import ActionMap, resolve, vectorize
 from escalade.envs.envpool import backend as envpool_backend
+from escalade.envs.envpool import drawing as envpool_drawing
 from escalade.envs.envpool.object import PooledEnv
 from escalade.envs.envpool.worlds import Flattening
 from escalade.envs.gymnasium_backend import GymnasiumVector
@@ -217,3 +218,13 @@ def test_an_entry_of_an_info_may_be_a_wrappers(keys):
     vector.reset(slots, seeded(1, 2))
     vector.step(slots, np.array([[0.5] * 6, [-0.25] * 6], np.float32))
     assert vector.infos(slots).tolist() == [[3.0], [1.5]]
+
+
+def test_drawing_is_tried_in_another_process_first(monkeypatch):
+    with pytest.raises(InputError, match=r"Catch-v0 cannot draw here.*render not implemented") as refused:
+        PooledEnv("Catch-v0", render_mode="rgb_array")
+    assert "\n" not in str(refused.value)
+    ended = subprocess.CompletedProcess([], -6, "", "ERROR: no OpenGL\n")
+    monkeypatch.setattr(envpool_drawing.subprocess, "run", lambda words, **options: ended)
+    with pytest.raises(InputError, match=r"cannot draw here: ERROR: no OpenGL; .* EGL"):
+        PooledEnv("CheetahRun-v1", render_mode="rgb_array")

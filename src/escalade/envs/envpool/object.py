@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from escalade.envs.envpool.families import import_for, is_mujoco, make_pool
+from escalade.envs.envpool.drawing import check_drawing, open_context
+from escalade.envs.envpool.families import import_for, make_pool
 from escalade.envs.envpool.worlds import (
     WorldSpec,
     action_space,
@@ -57,9 +57,8 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
         if render_mode is not None:
             self.settings["render_mode"] = render_mode
-            if is_mujoco(env_id):
-                self._context = importlib.import_module("mujoco").GLContext(64, 64)
-                self._context.make_current()
+            check_drawing(env_id, self.settings)
+            self._context = open_context(env_id)
         self._pool: Any = None
 
     def reset(
