@@ -126,8 +126,7 @@ def add_argument(parser: Parser, name: str, form: str, text: str, default: str) 
 
 def add_environment(parser: Parser, **how: Any) -> None:
     """The argument ENV."""
-    known = "Gymnasium or EnvPool id, package.module:Id-v0, or package.module:Class"
-    parser.add_argument("env", metavar="ENV", help=known, **how)
+    parser.add_argument("env", metavar="ENV", help=OPTIONS["env"].metadata["help"], **how)
 
 
 def add_options(

@@ -10,6 +10,7 @@ from typing import Any
 from escalade.cli.arguments import add_command, add_environment, add_options, options_typed, with_flags
 from escalade.config.environment import EnvironmentOptions
 from escalade.config.options import Config
+from escalade.support.numbers import counted
 from escalade.support.output import say
 
 _OF_TRAINING = ("env", "seed", "cutoff", "reward")
@@ -45,5 +46,5 @@ def _check(parsed: argparse.Namespace) -> int:
         say(f"{finding.status:<8} {finding.name}: {with_flags(finding.detail, flags)}")
     warned = sum(finding.status == "warning" for finding in report.findings)
     verdict = "good" if report.ok else "failed"
-    say(f"{parsed.env}: {verdict}" + (f", {warned} warning{'s' * (warned > 1)}" if warned else ""))
+    say(f"{parsed.env}: {verdict}" + (f", {counted(warned, 'warning')}" if warned else ""))
     return 0 if report.ok else 1

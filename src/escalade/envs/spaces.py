@@ -60,6 +60,11 @@ def is_image(space: spaces.Space[Any]) -> bool:
     return isinstance(space, spaces.Box) and len(space.shape) == _IMAGE
 
 
+def moments_size(space: spaces.Space[Any], normalize_images: bool) -> int:
+    """Observation means that a policy keeps: none for images, unless they are normalised too."""
+    return observation_size(space) if normalize_images or not is_image(space) else 0
+
+
 def is_small(space: spaces.Space[Any]) -> bool:
     """Tell whether a part of an observation is a Box that is flattened, whatever its dimensions."""
     return isinstance(space, spaces.Box) and math.prod(space.shape) <= SMALL_IMAGE

@@ -56,7 +56,7 @@ class Curves:
         return Line(label, at, smoothed(values, smooth), style, **looks)
 
 
-def read_curves(run: AnyPath, name: str = "", target: float | None = None, *, cut: bool = False) -> Curves:
+def read_curves(run: AnyPath, target: float | None = None, *, cut: bool = False) -> Curves:
     """Read the tables of a run's folder.
 
     Raises:
@@ -65,7 +65,7 @@ def read_curves(run: AnyPath, name: str = "", target: float | None = None, *, cu
     folder = RunFolder(run)
     progress = {key: np.array(values) for key, values in columns_of(folder).items()}
     population = {key: numbers_of(cells) for key, cells in table_of(folder.population).items()}
-    return Curves(name, progress, folder.read_summary(), population, target, cut)
+    return Curves("", progress, folder.read_summary(), population, target, cut)
 
 
 def table_of(path: Path) -> dict[str, list[str]]:

@@ -101,7 +101,7 @@ def weighted_noise_sum(
             into, same = [block] * len(some), [ones] * len(some)
             torch._foreach_addcmul_(into, windows, same, [weight for _, weight in some])
 
-    by_blocks(dimension, len(terms), _BLOCK, add)
+    _by_blocks(dimension, len(terms), add)
     return total
 
 
@@ -159,7 +159,7 @@ def weighted_square_sum(
                 term = torch.sub(term, torch.from_numpy(shift[low:high]), out=moved)
             block.addcmul_(term, term, value=weight)
 
-    by_blocks(dimension, len(terms), _BLOCK, add)
+    _by_blocks(dimension, len(terms), add)
     return total
 
 
@@ -170,7 +170,7 @@ def _as_tensor(noise: Vector) -> torch.Tensor:
         return torch.from_numpy(noise)
 
 
-def by_blocks(dimension: int, terms: int, largest: int, add: Callable[[int, int], None]) -> None:
+def _by_blocks(dimension: int, terms: int, add: Callable[[int, int], None]) -> None:
     """Call ``add(low, high)`` for blocks that together are all of ``dimension`` parameters.
 
     A sum is shared by parameters, not by terms: every parameter's terms are added in the same order, so
@@ -179,16 +179,15 @@ def by_blocks(dimension: int, terms: int, largest: int, add: Callable[[int, int]
     Args:
         dimension: how many parameters.
         terms: how many numbers are added to each.
-        largest: most parameters in a block.
         add: adds all terms to the parameters from ``low`` to ``high``; it may be called on other threads.
     """
     import torch
 
-    threads, size = 1, largest
+    threads, size = 1, _BLOCK
     # Where torch may use several threads itself, it does so.
     if terms * dimension >= THREADS_FROM and torch.get_num_threads() == 1:
         threads = min(cores(), -(-dimension // SMALLEST))
-        size = min(largest, (-(-dimension // threads) // 64 + 1) * 64)
+        size = min(_BLOCK, (-(-dimension // threads) // 64 + 1) * 64)
     blocks = [(low, min(low + size, dimension)) for low in range(0, dimension, size)]
     if threads == 1:
         for block in blocks:

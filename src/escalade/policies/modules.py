@@ -173,7 +173,7 @@ class Chain(nn.Sequential):
         """Return the state that an episode with this seed begins with."""
         seen, states = self.reference_seen, []
         for layer in self:
-            state = self._first(layer, seed, seen)
+            state = self._first(layer, seen)
             if isinstance(layer, _STATEFUL):
                 states.append(state)
             if seen is not None:
@@ -198,7 +198,7 @@ class Chain(nn.Sequential):
             after.append(kept)
         return x, tuple(after)
 
-    def _first(self, layer: nn.Module, seed: int, seen: Tensor | None) -> State:
+    def _first(self, layer: nn.Module, seen: Tensor | None) -> State:
         match layer:
             case nn.GRUCell():
                 return torch.zeros(layer.hidden_size)

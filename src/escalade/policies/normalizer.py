@@ -73,8 +73,13 @@ class Normalizer:
         return normalizer
 
     @classmethod
-    def of(cls, normalization: Normalization) -> Normalizer:
-        """The normaliser that gives this normalisation, up to the last bits, and learns on from it."""
+    def of(cls, normalization: Normalization | None, size: int) -> Normalizer:
+        """The normaliser that gives this normalisation, up to the last bits, and learns on from it.
+
+        Without one, a new normaliser of ``size`` numbers.
+        """
+        if normalization is None:
+            return cls(size)
         mean, inverse_std, count = normalization.mean, normalization.inverse_std, normalization.count
         normalizer = cls(len(mean))
         normalizer.count = count

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
 from escalade.envs.masks import MASK, maskable, read_masks
-from escalade.envs.spaces import as_batch, describe, observation_shape, observation_size
+from escalade.envs.spaces import as_batch, describe, moments_size, observation_shape, observation_size
 from escalade.envs.structured import as_batch_of_parts, is_structured
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
@@ -24,7 +24,7 @@ from escalade.policies.drawing import ActedEpisodes, make_draws, only_legal
 from escalade.policies.modules import State, check_layers, is_stateful, layers_of, map_state, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
-from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile, moments_size
+from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile
 from escalade.policies.population.layout import copy_on_cpu, on_cpu
 from escalade.policies.population.stack import Stack
 from escalade.policies.population.torch_network import Batching, TorchNetwork

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from escalade.envs.actions import ActionMap
-from escalade.envs.spaces import is_image, observation_size, restore
+from escalade.envs.spaces import restore
 from escalade.errors import about
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
@@ -95,11 +95,6 @@ class PolicyFile:
             observation_count=state["observation_count"],
             layers=state.get("layers"),
         )
-
-
-def moments_size(space: spaces.Space[Any], normalized: bool) -> int:
-    """The number of observation means in a policy: none for images that are not normalised by them."""
-    return observation_size(space) if normalized or not is_image(space) else 0
 
 
 def _refuse_code(network: NetworkFacts) -> None:

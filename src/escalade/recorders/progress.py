@@ -11,8 +11,8 @@ from pathlib import Path
 from escalade.errors import InputError
 from escalade.recorders.goals import RunInfo
 from escalade.recorders.row import COLUMNS, QUANTILES, Row
-from escalade.recorders.tables import TableFile, columns_in, kept_rows, rewind_table, whole_lines
-from escalade.storage.files import read_bytes
+from escalade.recorders.tables import TableFile, columns_in, kept_rows, whole_lines
+from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
 
 _ALWAYS = ("generation", "seconds", "nonfinite")  # counts, and a time, that every row has
@@ -47,10 +47,12 @@ def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
     Raises:
         InputError: a row that stays has a cell that is not a number; nothing is changed then.
     """
-    columns = (*COLUMNS, *info)
-    if path.exists():
-        _columns(kept_rows(path, columns, generations)[0], path)
-    return rewind_table(path, columns, generations)
+    if not path.exists():
+        return 0
+    text, dropped = kept_rows(path, (*COLUMNS, *info), generations)
+    _columns(text, path)  # which refuses
+    write_bytes(path, text.encode())
+    return dropped
 
 
 def read_progress(path: Path) -> dict[str, list[float]]:

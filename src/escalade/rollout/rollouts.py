@@ -19,7 +19,7 @@ from escalade.engines.base import Feed
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
 from escalade.envs.masks import advice
-from escalade.envs.spaces import is_image, observation_dtype, observation_shape
+from escalade.envs.spaces import is_image, moments_size, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
 from escalade.perturbation import LowRank, NoiseSource
@@ -46,7 +46,7 @@ class RolloutSetup:
     actions: ActionMap
     perturbation: NoiseSource
     action_noise: float = 0.0
-    """True where pixels (observations of uint8 images) are divided by 255."""
+    """Standard deviation of the noise on the outputs of members."""
     normalize_images: bool = False
     """True where images too are normalised by a running mean and deviation, instead of divided."""
     reward: Reward | None = None
@@ -82,7 +82,7 @@ class Rollouts:
         self.slots = rows
         space = self.environment.observation_space
         shape, images = observation_shape(space), is_image(space)
-        size = int(np.prod(shape)) if setup.normalize_images or not images else 0  # of moments
+        size = moments_size(space, setup.normalize_images)
         self._slot = np.arange(rows)
         self._item = np.zeros(rows, np.int64)
         self._seed = np.zeros(rows, np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -43,9 +43,13 @@ def check_call(
             other = f": make it accept {key}=" if key in always else nearest(key, known) or ": leave it out"
             raise InputError(f"{what} takes no {key}{other}")
     # Only the factory's own parameters, without its bases': a subclass may fix an argument its base needs.
+    maker = factory.func if isinstance(factory, partial) else factory
+    own = inspect.signature(
+        next(_constructors(maker), maker) if isinstance(maker, type) else maker
+    ).parameters
     for part in list(inspect.signature(factory, follow_wrapped=False).parameters.values())[1:]:
         needed = part.default is part.empty and part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)
-        if needed and part.name not in given:
+        if needed and part.name in own and part.name not in given:
             raise InputError(f"{what} needs {part.name}: {mend}")
 
 
@@ -61,14 +65,17 @@ def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     if not isinstance(factory, type):
         return dict(inspect.signature(factory).parameters)
     found: dict[str, inspect.Parameter] = {}
-    for maker in (
-        vars(base)["__init__"] for base in inspect.getmro(factory)[:-1] if "__init__" in vars(base)
-    ):
+    for maker in _constructors(factory):
         parameters = inspect.signature(maker).parameters
         found |= {name: part for name, part in parameters.items() if name not in found}
         if all(part.kind is not part.VAR_KEYWORD for part in parameters.values()):
             break
     return found
+
+
+def _constructors(kind: type) -> Iterator[Callable[..., Any]]:
+    """The ``__init__`` of a class and of its bases, in the order in which they are called."""
+    return (vars(base)["__init__"] for base in inspect.getmro(kind)[:-1] if "__init__" in vars(base))
 
 
 def signature_of(kind: type) -> inspect.Signature:

@@ -119,7 +119,6 @@ def module_spec(
         refuse_ranks(strategy)
         if novelty.centres > 1:
             raise InputError(f"novelty {novelty}: evolve has one centre")
-    target = {"target_return": limits.target_return, "target_patience": limits.target_patience}
     kind, name = type(setup.module).__name__, facts["strategy"]
     size = f"population {strategy.population_size}, {strategy.dimension:,} parameters"
     return RunSpec(
@@ -128,9 +127,9 @@ def module_spec(
         objective=partial(
             FitnessObjective,
             setup,
-            direction=1.0 if strategy.direction == "maximize" else -1.0,
+            direction=_sign(strategy),
             batch=batch,
-            facts={"run": "evolve", "config": facts, "target": target},
+            facts={"run": "evolve", "config": facts, "target": _target(limits)},
             novelty=None if novelty is None else Novelty(novelty),
         ),
         engine=engine,
@@ -172,6 +171,16 @@ def run_module(
     return _result(module, ended, folder, history)
 
 
+def _target(limits: Limits) -> State:
+    """The target as a checkpoint records it: a resumed run may have another."""
+    return {"target_return": limits.target_return, "target_patience": limits.target_patience}
+
+
+def _sign(strategy: Strategy) -> float:
+    """1 to maximise, -1 to minimise."""
+    return 1.0 if strategy.direction == "maximize" else -1.0
+
+
 def _rows(folder: RunFolder, loaded: Loaded[Checkpoint]) -> list[Row]:
     """The rows that a resumed run goes on from."""
     if not folder.progress.exists():
@@ -198,10 +207,9 @@ def _checked(content: Stored, spec: RunSpec, facts: State, folder: RunFolder) ->
                 f"same (only {_MAY_CHANGE}), or name another folder"
             )
     checkpoint, limits = Checkpoint(content), spec.limits
-    if state["target"] == {"target_return": limits.target_return, "target_patience": limits.target_patience}:
+    if state["target"] == _target(limits):
         return checkpoint
-    direction = 1.0 if spec.strategy.direction == "maximize" else -1.0
-    return checkpoint.reopened(limits.target_return, direction)
+    return checkpoint.reopened(limits.target_return, _sign(spec.strategy))
 
 
 def _result(module: M, ended: Ended, folder: RunFolder | None, history: _History) -> Evolution[M]:

@@ -76,7 +76,7 @@ class Limits:
         """
         if self.seconds is None:
             return None
-        return max(0.0, self.seconds - progress.total.seconds) + self._overtime(_LEAST_SECONDS)
+        return self.left(progress) + self._overtime(_LEAST_SECONDS)
 
     def seconds_for_last_evaluation(self, progress: Progress, *, cut: bool) -> float | None:
         """Seconds after which the evaluation at the end is given up; None where there is no budget.
@@ -87,8 +87,11 @@ class Limits:
             return None
         if cut:  # episodes that do not end: those of the evaluation may be no better
             return self._overtime(_LEAST_SECONDS)
-        left = max(0.0, self.seconds - progress.total.seconds)
-        return left + self._overtime(_EVALUATION_SECONDS)
+        return self.left(progress) + self._overtime(_EVALUATION_SECONDS)
+
+    def left(self, progress: Progress) -> float:
+        """Seconds of the budget that are left; 0 without one."""
+        return max(0.0, (self.seconds or 0.0) - progress.total.seconds)
 
     def _overtime(self, least: float) -> float:
         return max(least, _SHARE * (self.seconds or 0.0))
@@ -138,7 +141,7 @@ class Pace(Deadline):
         budget = self._limits.seconds
         if budget is None or progress.generation != 1:
             return
-        most = 1 + math.ceil(max(0.0, budget - progress.total.seconds) / seconds)
+        most = 1 + math.ceil(self._limits.left(progress) / seconds)
         if most < _FEW:
             self._say(
                 f"a generation takes {seconds:.2g} s, so `seconds={budget:g}` allows about {most} of them: "

@@ -225,8 +225,7 @@ class SavedPolicy:
         cls, config: Config, policy: Policy, own_network: bool, generation: int | None = None
     ) -> SavedPolicy:
         normalization = policy.normalization
-        size = len(policy.observation_mean)
-        normalizer = Normalizer(size) if normalization is None else Normalizer.of(normalization)
+        normalizer = Normalizer.of(normalization, len(policy.observation_mean))
         frozen = frozen_state(policy.network)
         center = to_vector(policy.network)
         return cls(config, center, normalization, frozen, normalizer, own_network, generation)

@@ -108,10 +108,7 @@ def _find(
         raise InputError(f"a file has no checkpoints: leave out :{checkpoint}")
     named = read(place).state.get("architecture")
     found = load(place, None if named else copy_module(policy.network))
-    normalization = found.normalization
-    if normalization is None:
-        return _Source(found, Normalizer(len(found.observation_mean)))
-    return _Source(found, Normalizer.of(normalization))
+    return _Source(found, Normalizer.of(found.normalization, len(found.observation_mean)))
 
 
 def _policy_of(saved: SavedPolicy, config: Config, policy: Policy) -> Policy:

@@ -12,7 +12,7 @@ from tests.told import Told
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
-from escalade.strategies import CMAES, SNES, DeepGA, OpenAIES
+from escalade.strategies import CMAES, SNES, DeepGA, GuidedES, OpenAIES
 from escalade.strategies.registry import STRATEGIES
 
 
@@ -379,6 +379,18 @@ def test_a_class_of_ours_is_what_its_name_is():
     by_class = escalade.optimize(sphere, np.zeros(3), CMAES, **options)
     assert np.array_equal(by_name.best, by_class.best)
     assert escalade.optimize(sphere, np.zeros(3), CMAES, integers=[0], budget=50).best[0] % 1 == 0
+
+
+def test_a_subclass_may_fix_what_its_base_needs():
+    class Guided(GuidedES):
+        def __init__(self, x0, population=20, sigma=0.1, **more):
+            super().__init__(x0, population, sigma, surrogate=lambda x: 2 * (x - 3), **more)
+
+    class Same(Guided):
+        pass
+
+    for kind in (Guided, Same, partial(Guided, guides=2)):
+        assert escalade.optimize(sphere, np.ones(3), kind, budget=40).evaluations == 40
 
 
 def test_a_strategy_without_a_population_of_its_own_gets_the_usual_one():

@@ -14,7 +14,7 @@ from typing import Any
 
 from escalade.envs.envpool.families import is_mujoco, make_pool
 from escalade.errors import InputError
-from escalade.support.imports import install, missing
+from escalade.support.imports import check_installed
 
 _SECONDS = 120  # for a frame; the models of some robots are large
 
@@ -38,8 +38,8 @@ def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
     Raises:
         InputError: it did not draw.
     """
-    if is_mujoco(env_id) and missing("mujoco"):
-        raise InputError(f"environment {env_id} needs a package to draw: {install('mujoco')}")
+    if is_mujoco(env_id):
+        check_installed(f"drawing {env_id}", "mujoco", "mujoco")
     command = [sys.executable, "-W", "ignore", "-m", __name__, json.dumps([env_id, settings])]
     try:
         done = subprocess.run(  # noqa: S603 - this Python and this module

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from escalade.envs.environment import Environment
 from escalade.envs.pixels.frames import Frames
 from escalade.envs.pixels.wrappers import NOOP, is_atari
-from escalade.envs.spaces import observation_shape
+from escalade.envs.spaces import observation_dtype, observation_shape
 
 _OTHERS = ("sound_obs", "continuous")  # arguments that change what a step takes or gives
 
@@ -53,7 +53,7 @@ class AleVector:
         self._games: list[_Game] = []
         space = environment.observation_space
         self._shape = observation_shape(space)
-        self._dtype = np.uint8 if len(self._shape) == 3 else np.float32
+        self._dtype = observation_dtype(space)
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         observations = np.empty((len(slots), *self._shape), self._dtype)

@@ -26,7 +26,7 @@ def make_nature(request: Request) -> nn.Module:
         nn.ReLU(),
         nn.Flatten(),
     ]
-    size = flat_size(body, request.shape)
+    size = _flat_size(body, request.shape)
     return nn.Sequential(*body, nn.Linear(size, 512), nn.ReLU(), nn.Linear(512, request.outputs))
 
 
@@ -38,7 +38,7 @@ def make_openai_atari(request: Request) -> nn.Module:
     """
     first = nn.Conv2d(request.shape[0], 16, 8, stride=4, bias=False)
     second = nn.Conv2d(16, 32, 4, stride=2, bias=False)
-    size = flat_size([first, second], request.shape)
+    size = _flat_size([first, second], request.shape)
     return Chain(
         first,
         VirtualBatchNorm(16),
@@ -64,7 +64,7 @@ def make_conv_lstm(request: Request) -> nn.Module:
     for before, after in pairwise([request.shape[0], 32, 32, 32, 32]):
         body += [nn.Conv2d(before, after, 3, stride=2, padding=1), nn.SELU()]
     body.append(nn.Flatten())
-    cell = nn.LSTMCell(flat_size(body, request.shape), 256)
+    cell = nn.LSTMCell(_flat_size(body, request.shape), 256)
     return Chain(*body, cell, nn.Linear(256, request.outputs))
 
 
@@ -84,7 +84,7 @@ def make_small_cnn(request: Request) -> nn.Module:
     ]
     return nn.Sequential(
         *body,
-        nn.Linear(flat_size(body, request.shape), 128, bias=False),
+        nn.Linear(_flat_size(body, request.shape), 128, bias=False),
         nn.Tanh(),
         nn.Linear(128, 64, bias=False),
         nn.Tanh(),
@@ -92,7 +92,7 @@ def make_small_cnn(request: Request) -> nn.Module:
     )
 
 
-def flat_size(layers: list[nn.Module], shape: tuple[int, ...]) -> int:
+def _flat_size(layers: list[nn.Module], shape: tuple[int, ...]) -> int:
     """The number of outputs that convolutions give for one image of ``shape``, (C, H, W).
 
     Raises:

@@ -21,11 +21,9 @@ def make_linear(request: Request) -> nn.Module:
 
 def make_mlp(request: Request) -> nn.Module:
     """A multilayer perceptron; images are flattened before it."""
-    layers: list[nn.Module] = []
-    for before, after in pairwise([request.inputs, *request.hidden]):
-        layers += [nn.Linear(before, after, bias=request.bias), request.activation()]
-    last = [request.inputs, *request.hidden][-1]
-    return nn.Sequential(*layers, nn.Linear(last, request.outputs, bias=request.bias))
+    sizes = [request.inputs, *request.hidden]
+    layers = _hidden_layers(sizes, request)
+    return nn.Sequential(*layers, nn.Linear(sizes[-1], request.outputs, bias=request.bias))
 
 
 def make_quadratic(request: Request) -> nn.Module:
@@ -60,8 +58,14 @@ def make_lstm(request: Request) -> nn.Module:
 
 def _behind_layers(kind: type[nn.GRUCell] | type[nn.LSTMCell], request: Request) -> nn.Module:
     *sizes, last = [request.inputs, *(request.hidden or CELL)]
+    layers = _hidden_layers(sizes, request)
+    cell = kind(sizes[-1], last, bias=request.bias)
+    return Chain(*layers, cell, nn.Linear(last, request.outputs, bias=request.bias))
+
+
+def _hidden_layers(sizes: list[int], request: Request) -> list[nn.Module]:
+    """Linear layers of these sizes, each with its activation."""
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after, bias=request.bias), request.activation()]
-    cell = kind(sizes[-1], last, bias=request.bias)
-    return Chain(*layers, cell, nn.Linear(last, request.outputs, bias=request.bias))
+    return layers

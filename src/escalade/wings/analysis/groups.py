@@ -82,8 +82,16 @@ def group_runs(
     Raises:
         InputError: a path is no run, or there is no such option.
     """
+    return group_facts(list(map(read_facts, find_runs(paths))), group_by)
+
+
+def group_facts(every: Sequence[RunFacts], group_by: str | Sequence[str] | None = None) -> list[RunGroup]:
+    """Group runs that were read, as :func:`group_runs` does.
+
+    Raises:
+        InputError: there is no such option.
+    """
     grouped: dict[str, list[RunFacts]] = {}
-    every = list(map(read_facts, find_runs(paths)))
     asked = [group_by] if isinstance(group_by, str) else group_by
     names = None if asked is None else [_known(name, every) for name in asked]
     copies = _copies(every)

@@ -14,7 +14,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.imports import check_installed
 from escalade.training.run_facts import Collection, find_collection, read_facts
 from escalade.wings.analysis.compare import comparison_of
-from escalade.wings.analysis.groups import find_runs, group_runs, paths_of
+from escalade.wings.analysis.groups import find_runs, group_facts, paths_of
 from escalade.wings.analysis.plot import Over, charts_of
 from escalade.wings.analysis.report_page import page
 from escalade.wings.analysis.reported import Reported
@@ -71,7 +71,7 @@ def report(
 
         for folder in folders:
             render(folder, folder.path / "video.mp4")
-    groups = group_runs([folder.path for folder in folders])
+    groups = group_facts([run.facts for run in reported])
     compared = (comparison_of(groups), charts_of(groups, axis)) if len(groups) > 1 else None
     write_bytes(output, page(reported, axis, collections, compared).encode())
     return output

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from escalade.config.options import Config
 from escalade.errors import EngineFailure, EscaladeError, InputError, StorageFailure, nearest
-from escalade.training.sources import absolute
 from escalade.wings.cluster.mirror import Mirror
 from escalade.wings.cluster.ray.connection import NAMESPACE, Connection
 
@@ -171,8 +170,6 @@ def start_detached(config: Config, storage: str) -> str:
         raise InputError(f"`run_dir` {config.run_dir or name} names no folder of its own: choose another")
     if "://" not in storage:  # the driver's working folder is another
         storage = os.path.abspath(storage)
-    if config.start_from is not None:
-        config = config.replace(start_from=absolute(config.start_from))
     place = f"{storage.rstrip('/')}/{name}"
     there = Mirror(Path(), place)  # checks the url
     ray = _connect(os.environ.get("RAY_ADDRESS", "auto"))

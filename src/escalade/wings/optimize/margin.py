@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -14,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import DensePopulation, NoiseSource
-from escalade.strategies.base import Direction, Fitness
+from escalade.perturbation import DensePopulation
+from escalade.strategies.base import Common, Fitness
 from escalade.strategies.bounds import Bounds
 from escalade.strategies.cma import CMAES
 from escalade.support.numbers import whole_number
@@ -101,9 +102,7 @@ class MarginCMAES(CMAES):
         sigma: the first step size.
         lattice: the parameters that are rounded. Members are not rounded yet: :meth:`Lattice.round` does it.
         covariance: the first covariance, as in :class:`~escalade.strategies.cma.CMAES`.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`~escalade.strategies.base.Strategy`.
 
     Raises:
         InputError: an argument is impossible, or the matrices would not fit in this host's memory.
@@ -119,14 +118,9 @@ class MarginCMAES(CMAES):
         *,
         lattice: Lattice,
         covariance: ArrayLike | None = None,
-        seed: int = 0,
-        direction: Direction = "maximize",
-        perturbation: NoiseSource | None = None,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(
-            x0, population, sigma,
-            covariance=covariance, seed=seed, direction=direction, perturbation=perturbation,
-        )  # fmt: skip
+        super().__init__(x0, population, sigma, covariance=covariance, **common)
         self.lattice = lattice
         self.margin = 1 / (self.dimension * self.population_size)
         self.widths: Array = np.ones(len(lattice.places))

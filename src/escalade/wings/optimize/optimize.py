@@ -116,9 +116,7 @@ def optimize(
     check_function(function, "x")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
-    options = SearchOptions(
-        strategy, direction, sigma, population, bounds, integers, budget, target, tolerance, restarts
-    )
+    options = SearchOptions(strategy, direction, population, integers, budget, target, tolerance, restarts)
     space = SearchSpace(x0, sigma, bounds, seed_number(seed), integers, direction)
     plan = plan_search(options, x0, space)
     title = f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
@@ -207,9 +205,7 @@ def optimize_batch(
             f"x0 of shape {np.shape(x0)} must have a row for each function: (functions, dimension)"
         )
     limits = Limits(seconds=seconds)
-    options = SearchOptions(
-        strategy, direction, sigma, population, bounds, None, budget, target, tolerance, restarts
-    )
+    options = SearchOptions(strategy, direction, population, None, budget, target, tolerance, restarts)
     first, rows = seed_number(seed), list(cast("Sequence[Any]", x0))
     noise = NoiseTable(first, table_size(len(rows[0])))
     searches = []

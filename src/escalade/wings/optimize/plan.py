@@ -36,9 +36,7 @@ class SearchOptions:
 
     strategy: str | StrategyFactory
     direction: Direction
-    sigma: Any
     population: int | None
-    bounds: Any
     integers: Sequence[int] | None
     budget: int | None
     target: float | None

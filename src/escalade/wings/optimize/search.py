@@ -194,10 +194,11 @@ def run_searches(searches: Sequence[Search], calls: FunctionCalls, limits: Limit
     """
     deadline = calls.engine.on_wait = Deadline()
     try:
-        while going := [search for search in searches if search.reason is None]:
+        while numbers := [number for number, search in enumerate(searches) if search.reason is None]:
+            going = [searches[number] for number in numbers]
             points = [search.ask() for search in going]
             deadline.set(limits.seconds_for_generation(going[0].progress))
-            values = calls.values(points, [searches.index(search) for search in going])
+            values = calls.values(points, numbers)
             deadline.set(None)
             first = 0
             for search, own in zip(going, points, strict=True):
