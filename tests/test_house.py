@@ -77,7 +77,7 @@ def test_constructors_spell_their_arguments_out():
 
 
 def is_typed(keywords):
-    """Tell whether ``**keywords: Unpack[...]`` says which ones there are."""
+    """Return whether ``**keywords: Unpack[...]`` says which ones there are."""
     return ast.unparse(keywords.annotation).startswith("Unpack[")
 
 

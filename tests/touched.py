@@ -21,7 +21,7 @@ def touched(root):
 
 
 def concerns(item, root, paths):
-    """Tell whether a test is to run where ``paths`` were touched: if it is not slow, or about one of them."""
+    """True if a test is to run where ``paths`` were touched: if it is not slow, or about one of them."""
     marks = list(item.iter_markers("slow"))
     named = [about for mark in marks for about in mark.args]
     assert all((root / about).exists() for about in named), (

@@ -110,7 +110,7 @@ def place_of(problem: BaseException) -> str:
 
 
 def _is_users(file: str) -> bool:
-    """Tell whether the file is the user's: not of Python, of an installed package, or of Escalade."""
+    """Return whether the file is the user's: not of Python, of an installed package, or of Escalade."""
     installed = "site-packages" in file or "dist-packages" in file
     return not installed and not file.startswith((*_LIBRARIES, "<"))
 

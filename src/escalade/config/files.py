@@ -60,7 +60,7 @@ def read_either(folder: RunFolder) -> Config | dict[str, Any]:
 
 
 def is_evolved(folder: RunFolder) -> bool:
-    """Tell whether the folder is that of a run of :func:`escalade.evolve`.
+    """Return whether the folder is that of a run of :func:`escalade.evolve`.
 
     Raises:
         InputError: config.toml cannot be read.

@@ -33,7 +33,7 @@ def alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def reads_text(annotation: Any) -> bool:
-    """Tell whether values of this type read their text when they are made."""
+    """Return whether values of this type read their text when they are made."""
     return any(
         isinstance(part, type) and issubclass(part, str) and part is not str
         for part in alternatives(annotation)
@@ -60,7 +60,7 @@ def absolute(path: Any) -> Any:
 
 
 def is_none(value: Any) -> bool:
-    """Tell whether this is None, or the text that stands for it: TOML has no null."""
+    """Return whether this is None, or the text that stands for it: TOML has no null."""
     return value is None or (isinstance(value, str) and value.lower() == "none")
 
 

@@ -306,7 +306,7 @@ def _first_step_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any
 
 
 def needs_fresh(spec: EnvSpec) -> bool:
-    """Tell whether objects of this environment are known to carry something over between episodes."""
+    """Return whether objects of this environment are known to carry something over between episodes."""
     return _module_of(spec) in _NEED_FRESH
 
 

@@ -17,7 +17,7 @@ _WALKERS = ("alive", "progress", "electricity_cost", "joints_at_limit_cost", "fe
 
 
 def is_bullet(spec: EnvSpec) -> bool:
-    """Tell whether the environment is one of pybullet-envs-gymnasium."""
+    """Return whether the environment is one of pybullet-envs-gymnasium."""
     return str(spec.entry_point).startswith(_PACKAGE)
 
 

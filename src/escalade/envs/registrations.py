@@ -16,7 +16,7 @@ _COMPARED = ("entry_point", "kwargs", "additional_wrappers")
 
 
 def is_gymnasiums_own(spec: EnvSpec) -> bool:
-    """Tell whether the spec makes the environment that Gymnasium registers under its id, arguments too.
+    """Return whether the spec makes the environment that Gymnasium registers under its id, arguments too.
 
     False for any other id, and where Gymnasium's source cannot be read.
     """

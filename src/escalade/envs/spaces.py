@@ -66,7 +66,7 @@ def moments_size(space: spaces.Space[Any], normalize_images: bool) -> int:
 
 
 def is_small(space: spaces.Space[Any]) -> bool:
-    """Tell whether a part of an observation is a Box that is flattened, whatever its dimensions."""
+    """Return whether a part of an observation is a Box that is flattened, whatever its dimensions."""
     return isinstance(space, spaces.Box) and math.prod(space.shape) <= SMALL_IMAGE
 
 
@@ -214,7 +214,7 @@ def plain(space: spaces.Space[Any]) -> spaces.Space[Any]:
 
 
 def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:
-    """Tell whether two spaces hold the same values, up to the precision of their bounds."""
+    """Return whether two spaces hold the same values, up to the precision of their bounds."""
     if type(first) is not type(second) or first.shape != second.shape:
         return False
     if isinstance(first, spaces.Box) and isinstance(second, spaces.Box):

@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 def is_structured(space: spaces.Space[Any]) -> bool:
-    """Tell whether the space's actions are made of parts."""
+    """Return whether the space's actions are made of parts."""
     return isinstance(space, spaces.Dict | spaces.Tuple)
 
 

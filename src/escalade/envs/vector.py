@@ -109,7 +109,7 @@ def settle_backend(environment: Environment) -> Environment:
 
 
 def _runs(backend: str, environment: Environment) -> bool:
-    """Tell whether a backend runs the environment; only some step objects that can be wrapped."""
+    """Return whether a backend runs the environment; only some step objects that can be wrapped."""
     entry = BACKENDS[backend]
     needs_python = environment.wrappers or environment.reward_info is not None
     return entry.installed and (entry.python or not needs_python) and entry.load().supports(environment)

@@ -22,7 +22,7 @@ _GIF_FPS = 25.0  # browsers show faster ones slowly
 
 
 def video_available() -> bool:
-    """Tell whether what writes videos is installed."""
+    """Return whether what writes videos is installed."""
     return not missing("imageio", "imageio_ffmpeg")
 
 

@@ -24,7 +24,7 @@ State = Any
 
 
 def is_stateful(module: nn.Module) -> bool:
-    """Tell whether the module keeps a state within an episode."""
+    """Return whether the module keeps a state within an episode."""
     return callable(getattr(module, "initial_state", None))
 
 

@@ -26,7 +26,7 @@ _within._set_vmap_fallback_warning_enabled(False)  # a warning would end a run u
 
 
 def is_refusal(problem: RuntimeError) -> bool:
-    """Tell whether vmap raised ``problem`` because it cannot batch a module."""
+    """Return whether vmap raised ``problem`` because it cannot batch a module."""
     return any(words in str(problem) for words in _REFUSALS)
 
 

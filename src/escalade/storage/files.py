@@ -108,7 +108,7 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 
 
 def is_temporary(path: Path) -> bool:
-    """Tell whether the name is one that :func:`temporary_beside` gives."""
+    """Return whether the name is one that :func:`temporary_beside` gives."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
@@ -120,7 +120,7 @@ def remove_strays(folder: Path) -> None:
 
 
 def _writer_lives(temporary: Path) -> bool:
-    """Tell whether the process in the name of a temporary file is there, and may still write it."""
+    """Return whether the process in the name of a temporary file is there, and may still write it."""
     named = _TEMPORARY.fullmatch(temporary.name)
     assert named is not None
     pid = int(named[1])

@@ -198,12 +198,12 @@ class RunFolder:
         return [value for value in vars(self).values() if isinstance(value, Path) and value != self.path]
 
     def _writes(self, path: Path) -> bool:
-        """Tell whether something in the folder is of a run's own, or of its trackers'."""
+        """Return whether something in the folder is of a run's own, or of its trackers'."""
         own = {*(file.name for file in self._files), self.checkpoints.folder.name, LOCK, *_OTHERS}
         return path.name in own or is_temporary(path)
 
     def _began(self) -> bool:
-        """Tell whether the run had a generation."""
+        """Return whether the run had a generation."""
         # A checkpoint of generation 0 is how the run begins.
         return self._rows() > 0 or any(self.checkpoints.generations())
 

@@ -12,7 +12,7 @@ _MOST = 10**12
 
 
 def is_summary(found: Any) -> bool:
-    """Tell whether the contents of a summary.json are one: they have what every run has, in numbers."""
+    """Return whether the contents of a summary.json are one: they have what every run has, in numbers."""
     if not isinstance(found, dict) or any(found.get(name) is None for name in _ALWAYS):
         return False
     counts = (found.get(name) for name in _COUNTS)

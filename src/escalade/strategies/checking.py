@@ -61,7 +61,7 @@ def _tell(es: Strategy, vectors: Tensor) -> None:
 
 
 def _grows(es: Strategy) -> bool:
-    """Tell whether the first members stay the same in a generation of twice the size."""
+    """Return whether the first members stay the same in a generation of twice the size."""
     before = es.ask()
     es.resize(2 * _POPULATION)
     return torch.equal(es.ask()[:_POPULATION], before)

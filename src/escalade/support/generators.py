@@ -30,7 +30,7 @@ class Generators:
         self._devices = torch.cuda.get_rng_state_all() if on_gpus else []
 
     def moved(self) -> bool:
-        """Tell whether ``random`` or ``numpy.random`` has been drawn from since."""
+        """Return whether ``random`` or ``numpy.random`` has been drawn from since."""
         same = map(np.array_equal, np.random.get_state(), self._numpy)
         return random.getstate() != self._python or not all(same)
 

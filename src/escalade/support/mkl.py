@@ -35,7 +35,7 @@ def round_alike() -> None:
 
 
 def rounds_by_place() -> bool:
-    """Tell whether the bits of a product depend on its place among others in one call."""
+    """Return whether the bits of a product depend on its place among others in one call."""
     import torch
 
     for features, units in _SIZES:

@@ -47,12 +47,12 @@ def become_worker() -> None:
 
 
 def is_worker() -> bool:
-    """Tell whether it is one. A module that trains where it is imported would do so in all of them."""
+    """Return whether it is one. A module that trains where it is imported would do so in all of them."""
     return _worker
 
 
 def is_own() -> bool:
-    """Tell whether nobody else uses what the process imports: a library's user may."""
+    """Return whether nobody else uses what the process imports: a library's user may."""
     return _own
 
 

@@ -63,7 +63,7 @@ class Parts:
         return is_image(self.environment.observation_space) and len(self.policy.observation_mean) > 0
 
     def has_own_network(self, config: Config) -> bool:
-        """Tell whether the network is a module that was given in Python, which no config names."""
+        """Return whether the network is a module that was given in Python, which no config names."""
         return not self.policy.architecture and ":" not in config.policy
 
     def network_facts(self, config: Config) -> dict[str, Any]:

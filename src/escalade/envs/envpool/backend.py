@@ -31,7 +31,7 @@ _WAVE_BYTES: Final = 2**31
 
 
 def supports(environment: Environment) -> bool:
-    """Tell whether EnvPool runs this environment: Gymnasium's own, an id of both, with the same spaces.
+    """Return whether EnvPool runs this environment: Gymnasium's own, an id of both, with the same spaces.
 
     A user's class or arguments registered under a known id stay the user's.
     """
@@ -59,7 +59,7 @@ def make_vector(environment: Environment, slots: int) -> VectorEnvironment:
 
 
 def _needs_objects(environment: Environment) -> bool:
-    """Tell whether something stands between the environment and the policy, and needs an object."""
+    """Return whether something stands between the environment and the policy, and needs an object."""
     return bool(environment.wrappers) or environment.reward_info is not None or not environment.plain
 
 

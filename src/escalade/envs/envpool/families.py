@@ -68,7 +68,7 @@ def family_of(env_id: str) -> str:
 
 
 def is_mujoco(env_id: str) -> bool:
-    """Tell whether EnvPool steps the id by MuJoCo."""
+    """Return whether EnvPool steps the id by MuJoCo."""
     return family_of(env_id).startswith("envpool.mujoco.")
 
 

@@ -110,7 +110,7 @@ class MujocoVector:
 
 
 def _may_touch(model: Any) -> bool:
-    """Tell whether any two geoms of the model can be in contact."""
+    """Return whether any two geoms of the model can be in contact."""
     types = np.bitwise_or.reduce(model.geom_contype, initial=0)
     affinities = np.bitwise_or.reduce(model.geom_conaffinity, initial=0)
     return bool(types & affinities) or model.npair > 0

@@ -27,12 +27,12 @@ NOOP, FIRE = 0, 1
 
 
 def is_atari(spec: EnvSpec) -> bool:
-    """Tell whether the environment is a game of the Arcade Learning Environment."""
+    """Return whether the environment is a game of the Arcade Learning Environment."""
     return spec.entry_point == _ENTRY_POINT
 
 
 def has_fire(game: Any) -> bool:
-    """Tell whether the game's action set has FIRE."""
+    """Return whether the game's action set has FIRE."""
     return "FIRE" in game.get_action_meanings()[FIRE : FIRE + 1]
 
 
@@ -177,7 +177,7 @@ def channels_last(env: Env) -> Env:
 
 
 def _are_last(space: spaces.Space[Any]) -> bool:
-    """Tell whether an image's channels are last: they are its smallest dimension, the first of equal ones."""
+    """True if an image's channels are last: they are its smallest dimension, the first of equal ones."""
     assert space.shape is not None
     return space.shape[2] < min(space.shape[:2])
 

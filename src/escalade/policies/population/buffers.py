@@ -66,7 +66,7 @@ class Kept:
                 numbers.restore()
 
     def changed(self) -> bool:
-        """Tell whether there are others, or one has other numbers."""
+        """Return whether there are others, or one has other numbers."""
         return any(numbers.changed() for numbers in self._numbers) or any(
             _made_since(table, names)
             or not all(name in table and _same(value, table[name]) for name, value in known.items())
@@ -114,7 +114,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _same(before: Any, now: Any) -> bool:
-    """Tell whether ``now`` is the same tensor, or an equal number, text or tuple."""
+    """Return whether ``now`` is the same tensor, or an equal number, text or tuple."""
     if type(before) is tuple and type(now) is tuple:
         return len(before) == len(now) and all(map(_same, before, now))
     return before is now or (type(before) in _PLAIN and type(before) is type(now) and before == now)

@@ -267,7 +267,7 @@ def _stacked(parts: tuple[Any, ...]) -> Any:
 
 
 def _close(first: Any, second: Any) -> bool:
-    """Tell whether two outputs differ by roundings alone."""
+    """Return whether two outputs differ by roundings alone."""
     pairs = [
         (one, other)
         for one, other in zip(pytree.tree_leaves(first), pytree.tree_leaves(second), strict=True)

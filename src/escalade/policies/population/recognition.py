@@ -77,12 +77,12 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
 
 
 def _is_bare(module: nn.Module) -> bool:
-    """Tell whether it is a sequence itself, and not a subclass that may call its parts in another way."""
+    """Return whether it is a sequence itself, and not a subclass that may call its parts in another way."""
     return type(module) in (nn.Sequential, Chain)
 
 
 def _altered(module: nn.Module) -> bool:
-    """Tell whether calling the module does more than its class says."""
+    """Return whether calling the module does more than its class says."""
     return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 

@@ -132,7 +132,7 @@ def _open(url: str) -> tuple[Any, str]:
 
 
 def _writes_objects(files: Any) -> bool:
-    """Tell whether a file appears whole or not at all, and renaming it would copy it."""
+    """Return whether a file appears whole or not at all, and renaming it would copy it."""
     protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
     return not protocols & {"file", "local", "sftp", "ssh", "smb", "hdfs"}
 

@@ -132,7 +132,7 @@ class Search:
         return self._reached() or reason
 
     def _stopped(self) -> bool:
-        """Tell whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
+        """Return whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
         try:
             return self._callback is not None and bool(answer_of(self._callback(self.found())))
         except StopIteration:

@@ -93,7 +93,7 @@ class StopRules:
         return "condition" if condition is not None and condition > CONDITION else None
 
     def _stagnates(self) -> bool:
-        """Tell whether neither the best nor the median fitness is better than it was long ago."""
+        """Return whether neither the best nor the median fitness is better than it was long ago."""
         count = len(self._best)
         part = max(self._patience // 10, count // 10)
         if not self._shaped or count <= max(self._patience, 2 * part):
