@@ -7,7 +7,6 @@ from escalade.support.mkl import round_alike
 
 if TYPE_CHECKING:
     from escalade import strategies as strategies
-    from escalade.api.check import check as check
     from escalade.api.evaluate import evaluate as evaluate
     from escalade.api.evaluate import render as render
     from escalade.api.evolve import evolve as evolve
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from escalade.wings.analysis.compare import compare as compare
     from escalade.wings.analysis.plot import plot as plot
     from escalade.wings.analysis.report import report as report
+    from escalade.wings.checking.check import check as check
     from escalade.wings.many_runs.sweep import sweep as sweep
     from escalade.wings.optimize.optimize import optimize as optimize
     from escalade.wings.optimize.optimize import optimize_batch as optimize_batch
@@ -53,7 +53,7 @@ _HOMES = {
     "Run": "escalade.api.train",
     "StorageFailure": "escalade.errors",
     "View": "escalade.training.rows",
-    "check": "escalade.api.check",
+    "check": "escalade.wings.checking.check",
     "compare": "escalade.wings.analysis.compare",
     "evaluate": "escalade.api.evaluate",
     "evolve": "escalade.api.evolve",

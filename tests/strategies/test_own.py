@@ -11,8 +11,8 @@ from torch import nn
 import escalade
 from escalade.errors import InputError
 from escalade.strategies import SNES, DensePopulation, OpenAIES, Strategy
-from escalade.strategies.checking import check_strategy
 from escalade.training.strategy import build_strategy
+from escalade.wings.checking.strategy import check_strategy
 
 TINY = {"preset": None, "population": 6, "generations": 4, "verbose": False, "workers": 0, "eval_every": 2}
 

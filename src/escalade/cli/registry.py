@@ -1,6 +1,7 @@
 """The commands by name, and the ways to train that a wing adds. A new command is one file and one entry here.
 
-A command's home is a function that adds its parser; the module is imported when the command is typed.
+The function ``add_NAME`` of a command's module adds its parser; the module is imported when the command is
+typed.
 """
 
 from __future__ import annotations
@@ -9,66 +10,47 @@ from typing import Final
 
 from escalade.support.registry import Entry
 
-COMMANDS: Final[dict[str, Entry]] = {
-    "train": Entry("train a policy on an environment", "escalade.cli.training:add_train"),
-    "resume": Entry(
-        "go on with a run, bit for bit, from its latest checkpoint", "escalade.cli.training:add_resume"
-    ),
-    "watch": Entry(
-        "follow a run from another terminal, by its folder", "escalade.wings.analysis.commands:add_watch"
-    ),
-    "eval": Entry(
-        "evaluate a run's unperturbed policy: its mean return over fresh episodes",
-        "escalade.cli.results:add_eval",
-    ),
-    "render": Entry(
-        "film an episode of a run's unperturbed policy, or show it in a window",
-        "escalade.cli.results:add_render",
-    ),
-    "export": Entry(
-        "write a run's policy into a file that needs no Escalade",
-        "escalade.wings.publish.commands:add_export",
-    ),
-    "plot": Entry("draw the learning curves of runs", "escalade.wings.analysis.commands:add_plot"),
-    "compare": Entry(
+_TITLES: Final[dict[str, tuple[str, str]]] = {
+    "train": ("cli.training", "train a policy on an environment"),
+    "resume": ("cli.training", "go on with a run, bit for bit, from its latest checkpoint"),
+    "watch": ("wings.analysis.commands", "follow a run from another terminal, by its folder"),
+    "eval": ("cli.results", "evaluate a run's unperturbed policy: its mean return over fresh episodes"),
+    "render": ("cli.results", "film an episode of a run's unperturbed policy, or show it in a window"),
+    "export": ("wings.publish.commands", "write a run's policy into a file that needs no Escalade"),
+    "plot": ("wings.analysis.commands", "draw the learning curves of runs"),
+    "compare": (
+        "wings.analysis.commands",
         "print tables of how runs ended, and the options in which they differ",
-        "escalade.wings.analysis.commands:add_compare",
     ),
-    "sweep": Entry(
+    "sweep": (
+        "wings.many_runs.commands",
         "search for good options of train: many short runs, suggested by Optuna",
-        "escalade.wings.many_runs.commands:add_sweep",
     ),
-    "report": Entry("write all about runs into one HTML file", "escalade.wings.analysis.commands:add_report"),
-    "presets": Entry(
+    "report": ("wings.analysis.commands", "write all about runs into one HTML file"),
+    "presets": (
+        "cli.presets",
         "list the presets, tuned settings and those of earlier systems, or show one of them",
-        "escalade.cli.reference:add_presets",
     ),
-    "environments": Entry(
-        "list the environments that are installed, by family", "escalade.cli.environments:add_environments"
+    "environments": ("wings.checking.commands", "list the environments that are installed, by family"),
+    "bench": (
+        "wings.checking.commands",
+        "measure the speed of training against that of the raw simulator",
     ),
-    "bench": Entry(
-        "measure the speed of training against that of the raw simulator", "escalade.cli.reference:add_bench"
+    "check": (
+        "wings.checking.commands",
+        "try whether an environment can be trained on, and how fast it is",
     ),
-    "check": Entry(
-        "try whether an environment can be trained on, and how fast it is", "escalade.cli.check:add_check"
-    ),
-    "zoo": Entry(
-        "list the trained policies that come with Escalade", "escalade.wings.publish.commands:add_zoo"
-    ),
-    "push": Entry(
-        "upload a run's policy to a repository of Hugging Face", "escalade.wings.publish.commands:add_push"
-    ),
-    "pull": Entry(
-        "download a policy that 'escalade push' uploaded", "escalade.wings.publish.commands:add_pull"
-    ),
-    "attach": Entry(
-        "follow a detached run; Ctrl-C leaves it running", "escalade.wings.cluster.commands:add_attach"
-    ),
-    "stop": Entry(
-        "end a detached run after the generation it is in, saved", "escalade.wings.cluster.commands:add_stop"
-    ),
+    "zoo": ("wings.publish.commands", "list the trained policies that come with Escalade"),
+    "push": ("wings.publish.commands", "upload a run's policy to a repository of Hugging Face"),
+    "pull": ("wings.publish.commands", "download a policy that 'escalade push' uploaded"),
+    "attach": ("wings.cluster.commands", "follow a detached run; Ctrl-C leaves it running"),
+    "stop": ("wings.cluster.commands", "end a detached run after the generation it is in, saved"),
 }
-"""The order is that of ``escalade --help``."""
+"""Each command's module and title. The order is that of ``escalade --help``."""
+
+COMMANDS: Final = {
+    name: Entry(title, f"escalade.{module}:add_{name}") for name, (module, title) in _TITLES.items()
+}
 
 MODES: Final[dict[str, Entry]] = {
     "detached": Entry("a run that a cluster leads", "escalade.wings.cluster.commands"),

@@ -1,9 +1,8 @@
-"""Random play: whole episodes in one object, and the speed of many slots."""
+"""Random play: whole episodes in one object."""
 
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from typing import Any
@@ -14,14 +13,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment
-from escalade.envs.masks import LegalActions, Masks
+from escalade.envs.masks import LegalActions
 from escalade.envs.process import close
 from escalade.envs.spaces import flatten
-from escalade.envs.structured import as_array
-from escalade.envs.vector import vectorize
 from escalade.envs.wrapping import one_bool, one_number
-
-_BATCHES = 16  # of actions, drawn beforehand: choosing them is not the simulator's time
 
 
 class Player:
@@ -66,44 +61,3 @@ class Player:
             yield from self.turns(env, seed)
         finally:
             close(env)
-
-
-class RandomSlots:
-    """Random actions in all slots of an environment, without a policy: the most that training can reach."""
-
-    def __init__(self, environment: Environment, slots: int) -> None:
-        self._vector = vectorize(environment, slots)
-        self._slots = np.arange(self._vector.slots)
-        self._masks: Masks | None = getattr(self._vector, "masks", None)
-        space = environment.action_space
-        space.seed(0)
-        self._actions = [as_array([space.sample() for _ in self._slots]) for _ in range(_BATCHES)]
-        self._steps = 0
-
-    def begin(self, seeds: NDArray[np.int64] | None = None) -> float:
-        """Begin an episode in each slot, and return the seconds that one took."""
-        began = time.perf_counter()
-        self._vector.reset(self._slots, self._slots if seeds is None else seeds)
-        return (time.perf_counter() - began) / len(self._slots)
-
-    def step_for(self, seconds: float) -> float:
-        """Return the steps a second over about ``seconds``, and over one step in each slot at least."""
-        began, before = time.perf_counter(), self._steps
-        while self._steps == before or time.perf_counter() - began < seconds:
-            self.step()
-        return (self._steps - before) * len(self._slots) / (time.perf_counter() - began)
-
-    def step(self) -> None:
-        """Take a step in each slot; ended episodes begin anew where the backend refills its slots."""
-        actions = self._actions[self._steps % _BATCHES].copy()
-        if self._masks is not None:
-            actions = self._masks.legal(self._slots, actions)
-        ended = self._vector.step(self._slots, actions)[2]
-        if self._vector.refills and ended.any():
-            over = np.flatnonzero(ended)
-            self._vector.reset(self._slots[over], over)
-        self._steps += 1
-
-    def close(self) -> None:
-        """Close the environments."""
-        self._vector.close()

@@ -26,13 +26,14 @@ from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.pixels.frames import FRAMES
 from escalade.envs.process import close
-from escalade.envs.random_play import Player, RandomSlots
+from escalade.envs.random_play import Player
 from escalade.envs.spaces import UnsupportedSpace, observation_size
 from escalade.envs.wrapping import Misfit
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
 from escalade.strategies.base import Strategy
-from escalade.strategies.checking import check_strategy
 from escalade.training.environments import find_environment
+from escalade.wings.checking.bench import RandomSlots
+from escalade.wings.checking.strategy import check_strategy
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import BackendName

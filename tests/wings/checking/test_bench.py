@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from escalade.api import bench as measuring
 from escalade.cli import main as cli
+from escalade.wings.checking import bench as measuring
 
 SHORT = ["--workers", "1", "--rounds", "1", "--turn-seconds", "0.01", "--population", "4", "--json"]
 

@@ -11,8 +11,8 @@ from gymnasium.spaces import Box
 from tests.environments import Compiles, Masked, Walk
 
 import escalade
-from escalade.api import check as checking
-from escalade.envs import random_play
+from escalade.wings.checking import bench
+from escalade.wings.checking import check as checking
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_compiling_is_not_counted_as_stepping(monkeypatch):
     now = [0.0]
     clock = SimpleNamespace(perf_counter=lambda: now[0], monotonic=lambda: now[0])
     monkeypatch.setattr(checking, "time", clock)
-    monkeypatch.setattr(random_play, "time", clock)
+    monkeypatch.setattr(bench, "time", clock)
     monkeypatch.setattr(Compiles, "takes", lambda seconds: now.__setitem__(0, now[0] + seconds))
     assert found("tests.environments:Compiles-v0")[0].steps_per_second == 8.0
 

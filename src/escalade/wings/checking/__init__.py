@@ -1,0 +1,1 @@
+"""Environments and strategies before a run: which there are, whether they can be trained on, and how fast."""
