@@ -16,11 +16,10 @@ from escalade.support.output import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _LETTERS = 44  # in a line of the legend
 _MOST_DOTS = 25  # points of a line that are marked one by one
-BEYOND = " is beyond the axis"
-"""Text after the name of a target that is not drawn."""
 _PREFIXES = 1e4  # from here on ticks of the y axis are 10k, not 10000
 
 
@@ -45,11 +44,11 @@ class Line:
 
     def in_words(self) -> str:
         """Its numbers, for those who do not see it."""
-        values = self.points()[1]
+        values, name = self.points()[1], self.label and f"{self.label}: "
         if not len(values):
-            return f"{self.label}: no numbers"
+            return f"{name}no numbers"
         first, last, low, high = map(number, (values[0], values[-1], values.min(), values.max()))
-        return f"{self.label}: from {first} to {last}, lowest {low}, highest {high}"
+        return f"{name}from {first} to {last}, lowest {low}, highest {high}"
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,14 @@ class Chart:
     note: str = ""
     ends: tuple[float, float] | None = None
     """Limits of the y axis; found from the numbers where they are None."""
-    legend: bool = True
-    """True where a page names the lines below it: not where it has one legend for many charts."""
-    what: str = "return"
+    what: str = ""
     """Label of the y axis."""
+
+    def in_words(self) -> str:
+        """Its numbers, for those who do not see it."""
+        target = [] if self.target is None else [f"target {number(self.target)}"]
+        told = [*(line.in_words() for line in self.lines), *(area.label for area in self.areas), *target]
+        return f"Over {self.unit}. {'; '.join(told)}."
 
     def empty(self) -> bool:
         """True where there is nothing to draw."""
@@ -95,12 +98,48 @@ def drawable(values: Array) -> Array:
     return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
-def draw(axes: Axes, chart: Chart) -> str:
-    """Draw the curves, the target, the x axis with its name, and the grid; no title, no legend.
+def figure_of(charts: Sequence[Chart], caption: str = "") -> Figure:
+    """Draw charts beside each other, each with its legend below it.
 
-    Returns:
-        The name of the target; empty where there is none.
+    Args:
+        charts: at least one.
+        caption: stands below them.
     """
+    from matplotlib.figure import Figure
+
+    columns = min(len(charts), 3)
+    rows = -(-len(charts) // columns)
+    figure = Figure(layout="constrained")
+    places = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    most = 0
+    for axes, chart in zip(places, charts, strict=False):
+        _draw(axes, chart)
+        labels = axes.get_legend_handles_labels()[1]
+        most = max(most, len("\n".join(labels).splitlines()))
+        if labels:
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, fontsize="small")
+    for axes in places[len(charts) :]:
+        axes.set_visible(False)
+    if caption:
+        figure.supxlabel(caption, fontsize=8, color=GREY)
+    figure.set_size_inches(max(6.8, 5.0 * columns), (4.0 + 0.2 * most) * rows)
+    return figure
+
+
+def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") -> None:
+    """Draw charts (see :func:`figure_of`) into a png, pdf or svg file: the same bytes for the same charts.
+
+    Raises:
+        InputError: matplotlib is missing, or the output's ending is another.
+        StorageFailure: the disk is full.
+    """
+    output = path_of(output, "choose another `output`")
+    check_picture(output)
+    save_figure(figure_of(charts, caption), output)
+
+
+def _draw(axes: Axes, chart: Chart) -> None:
+    """Draw all of a chart but its legend."""
     for area in chart.areas:
         looks: dict[str, Any] = {"color": style(area.style)["color"], "label": _wrapped(area.label)}
         if len(np.unique(area.at)) == 1:  # a single place has no width
@@ -111,38 +150,36 @@ def draw(axes: Axes, chart: Chart) -> str:
         axes.fill_between(area.at, low, high, alpha=0.18, linewidth=0, step=step, **looks)
     for line in chart.lines:
         axes.plot(*line.points(), label=_wrapped(line.label), **_looks(line))
-    target = _fit(axes, chart)
-    _name_axes(axes, chart)
-    return target
-
-
-def _fit(axes: Axes, chart: Chart) -> str:
-    """Limit the y axis, and draw the target, whose name is returned."""
-    if chart.ends is not None:
+    if chart.ends is None:
+        _fit(axes, chart)
+    else:
         axes.set_ylim(*chart.ends)
-        return ""
+    _finish(axes, chart)
+
+
+def _fit(axes: Axes, chart: Chart) -> None:
+    """Limit the y axis to the curves, and draw the target, or name it where it is far from them."""
     values = [line.points()[1] for line in chart.lines]
     inner = [drawable(end) for area in chart.areas if not area.outer for end in (area.low, area.high)]
     outer = [drawable(end) for area in chart.areas if area.outer for end in (area.low, area.high)]
     shown = [] if chart.target is None or not abs(chart.target) <= LARGEST else [chart.target]
     seen = fit_returns(axes, [*values, *inner], shown, around=outer)
-    if not shown:
-        return ""
-    name = f"target {number(shown[0])}" + BEYOND * (not seen)
-    if seen:
-        axes.axhline(shown[0], color=GREY, linestyle="--", linewidth=1, label=name)
-    else:
-        axes.plot([], [], " ", label=name)
-    return name
+    for target in shown:
+        if seen:
+            axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {number(target)}")
+        else:
+            axes.plot([], [], " ", label=f"target {number(target)} is beyond the axis")
 
 
-def _name_axes(axes: Axes, chart: Chart) -> None:
+def _finish(axes: Axes, chart: Chart) -> None:
     from matplotlib.ticker import EngFormatter
 
+    axes.set_title(visible(chart.title))
     axes.set_xlabel(chart.unit)
+    axes.set_ylabel(chart.what)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlim(left=min([0.0, *(float(part.at.min()) for part in chart.lines if len(part.at))]))
+    axes.margins(x=0.02)
     for axis, ends, least in ((axes.xaxis, axes.get_xlim(), 1000), (axes.yaxis, axes.get_ylim(), _PREFIXES)):
         if max(map(abs, ends)) >= least:
             axis.set_major_formatter(EngFormatter(sep=""))
@@ -165,46 +202,3 @@ def _wrapped(label: str) -> str:
     """
     label = f"\u200b{label}" if label.startswith("_") else label
     return textwrap.fill(visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)
-
-
-_BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-_BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "fontsize": "small"}
-
-
-def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") -> None:
-    """Draw charts beside each other into a png, pdf or svg file: the same bytes for the same charts.
-
-    Args:
-        charts: at least one.
-        output: the picture.
-        caption: stands below them.
-
-    Raises:
-        InputError: matplotlib is missing, or the output's ending is another.
-        StorageFailure: the disk is full.
-    """
-    output = path_of(output, "choose another `output`")
-    check_picture(output)
-    from matplotlib.figure import Figure
-
-    columns, several = min(len(charts), 3), len(charts) > 1
-    rows = -(-len(charts) // columns)
-    figure = Figure(layout="constrained")
-    places = figure.subplots(rows, columns, squeeze=False).reshape(-1)
-    labels: list[list[str]] = []
-    for axes, chart in zip(places, charts, strict=False):
-        draw(axes, chart)
-        axes.set_ylabel(chart.what)
-        axes.set_title(visible(chart.title))
-        labels.append("\n".join(axes.get_legend_handles_labels()[1]).splitlines())
-        if labels[-1]:
-            axes.legend(frameon=False, **(_BELOW if several else _BESIDE))
-    for axes in places[len(charts) :]:
-        axes.set_visible(False)
-    if caption:
-        figure.supxlabel(caption, fontsize=8, color=GREY)
-    if several:
-        figure.set_size_inches(max(8.0, 5.0 * columns), (4.0 + 0.2 * max(map(len, labels))) * rows)
-    else:
-        figure.set_size_inches(7.6 + 0.085 * max(map(len, labels[0]), default=0), 4.6)
-    save_figure(figure, output)

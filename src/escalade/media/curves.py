@@ -134,7 +134,8 @@ def learning_curve(run: Curves, over: str, smooth: int = 1) -> Chart:
         run.line("evaluation", "eval_return_mean", over, 0, smooth, strong=True),
     ]
     members = Area(named, at, low, high, 1, outer=True)
-    return Chart("Return", X_AXES[over][1], lines, [members] * bool(len(at)), run.target)
+    areas = [members] * bool(len(at))
+    return Chart("Return", X_AXES[over][1], lines, areas, run.target, what="return")
 
 
 def _by_generation(run: Curves, name: str) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,19 +50,19 @@ def check_picture(output: Path) -> None:
 
 
 def save_figure(figure: Figure, output: Path) -> None:
-    """Write a picture, whole or not at all; the same bytes for the same picture."""
-    picture, kind = io.BytesIO(), output.suffix.lower()[1:]
-    date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    with reproducible("escalade"):
-        figure.savefig(picture, format=kind, dpi=120, metadata=date)
-    write_bytes(output, picture.getvalue())
+    """Write a picture, whole or not at all."""
+    write_bytes(output, rendered(figure, output.suffix.lower()[1:]))
 
 
-def reproducible(salt: str) -> AbstractContextManager[None]:
-    """Draw, within, without random names; those in an svg depend on ``salt``."""
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Return a picture as png, pdf or svg: the same bytes for the same picture."""
     from matplotlib import rc_context
 
-    return rc_context({"svg.hashsalt": salt})
+    picture = io.BytesIO()
+    date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with rc_context({"svg.hashsalt": "escalade"}):  # names in an svg are random without it
+        figure.savefig(picture, format=kind, dpi=120, metadata=date)
+    return picture.getvalue()
 
 
 def style(number: int) -> dict[str, Any]:

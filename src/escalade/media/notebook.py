@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from escalade.media.charts import draw
+from escalade.media.charts import figure_of
 from escalade.media.curves import Curves, learning_curve
+from escalade.media.figure import rendered
 from escalade.recorders.goals import RunInfo, duration
 from escalade.recorders.row import History, Row
 
@@ -52,17 +53,8 @@ class NotebookPlot:
             self._display.update(picture)
 
     def _draw(self) -> bytes:
-        from matplotlib.figure import Figure
-
         progress = {name: np.array(column, float) for name, column in dict(History(self._rows)).items()}
         chart = learning_curve(Curves("", progress, target=self._goals.target_return), "steps")
         last = self._rows[-1]
-        figure = Figure(figsize=(7, 3.5), layout="constrained")
-        axes = figure.subplots()
-        draw(axes, chart)
-        axes.set_ylabel(chart.what)
-        axes.set_title(f"generation {last.generation:,}, {duration(last.seconds)}", loc="left", fontsize=10)
-        axes.legend(frameon=False, loc="best")
-        data = io.BytesIO()
-        figure.savefig(data, format="png", dpi=100)
-        return data.getvalue()
+        title = f"generation {last.generation:,}, {duration(last.seconds)}"
+        return rendered(figure_of([replace(chart, title=title)]), "png")

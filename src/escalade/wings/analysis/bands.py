@@ -108,7 +108,7 @@ def band_charts(
     for task, bands in panels.items():
         lines, areas = _parts(bands, labels, steps=True)
         target = (targets or {}).get(task)
-        charts.append(Chart(task, X_AXES[over][1], [*thin, *lines], areas, target))
+        charts.append(Chart(task, X_AXES[over][1], [*thin, *lines], areas, target, what="return"))
     return charts
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from escalade.media.charts import Area, Chart, Line
 from escalade.media.curves import X_AXES, Curves, learning_curve
@@ -23,19 +24,38 @@ _NOVELTY = {
     "center_novelty": "Novelty of the centre",
     "fitness_weight": "Weight of fitness beside novelty",
 }
+_OF_WORKERS = {
+    "idle_share": "Time without work, as a share",
+    "env_steps_per_second": "Steps per second, evaluations included",
+}
 _CUT = "episodes of members are cut short, those of evaluations are whole"
-_MOST_LINES = 8  # of workers in one chart; of more, their spread is drawn
+CELLS = 20
+"""Number of cells along each number of a behaviour; coverage counts those that held one."""
 
-Workers = dict[str, tuple[Array, Array, Array]]
-"""Generations, environment steps per second and idle shares, by worker or node."""
+
+@dataclass(frozen=True)
+class Archived:
+    """The behaviours in an archive, the oldest first."""
+
+    behaviours: NDArray[np.float32]
+    """Shape (n, size)."""
+    generations: NDArray[np.int64]
+    """Generation of each behaviour, 1 for the first; shape (n,)."""
+    centers: NDArray[np.int64]
+    """Number of each behaviour's centre; shape (n,)."""
+
+    def places(self) -> Array:
+        """The first two numbers of each behaviour, shape (n, 2), or the only one, shape (n, 1)."""
+        return self.behaviours[:, :2].astype(np.float64)
 
 
 def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
     """Charts that hold every run: a curve each."""
+    several = len(runs) > 1
     info = dict.fromkeys(name for run in runs for name in run.progress if name not in COLUMNS)
     returns = {"eval_return_mean": "Return of evaluations", "return_mean": "Mean return of the population"}
     titles = {
-        **(returns if len(runs) > 1 else {}),
+        **(returns if several else {}),
         "unperturbed_rank": "Rank of the unperturbed policy",
         "episode_length_mean": "Mean episode length, in steps",
         "sigma": "Sigma",
@@ -46,20 +66,20 @@ def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
         **_NOVELTY,
         **{name: _info_title(name) for name in info if name not in (*_NOVELTY, CENTER)},
     }
-    charts = [replace(learning_curve(runs[0], over), note=_cut(runs))] if len(runs) == 1 else []
+    charts = [] if several else [replace(learning_curve(runs[0], over), note=_cut(runs))]
     targets = {run.target for run in runs}
     for name, title in titles.items():
-        lines = [run.line(run.name, name, over, style) for style, run in enumerate(runs)]
+        lines = [run.line(run.name if several else "", name, over, style) for style, run in enumerate(runs)]
         note = _cut(runs) if name == "return_mean" else _NOTES.get(name, "")
         target = next(iter(targets)) if name in returns and len(targets) == 1 else None
-        chart = Chart(title, X_AXES[over][1], lines, target=target, note=note, legend=False)
+        chart = Chart(title, X_AXES[over][1], lines, target=target, note=note)
         unneeded = name == "nonfinite" and not any(np.nansum(line.values) for line in lines)
         if name in returns or not (chart.empty() or unneeded):
             charts.append(chart)
     return charts
 
 
-def own_charts(run: Curves, workers: Workers, over: str) -> list[Chart]:
+def own_charts(run: Curves, workers: Mapping[str, Mapping[str, Array]], over: str) -> list[Chart]:
     """Charts of one run alone: its population and its workers."""
     unit, charts = X_AXES[over][1], []
     if run.population:
@@ -68,34 +88,45 @@ def own_charts(run: Curves, workers: Workers, over: str) -> list[Chart]:
         areas = [Area("5 % to 95 %", at, low, high), Area("25 % to 75 %", at, lower, upper)]
         title = "Returns of the population, in quantiles"
         charts.append(Chart(title, unit, [Line("median", at, middle)], areas, note=_cut([run])))
-    idle = {name: (run.at(over, at), 100 * share) for name, (at, _, share) in workers.items()}
-    rates = {name: (run.at(over, at), rate) for name, (at, rate, _) in workers.items()}
-    if idle:
-        charts.append(replace(_spread("Time without work, in %", unit, idle), ends=(0.0, 104.0)))
-        if any(np.nansum(rate) for _, rate in rates.values()):
-            charts.append(_spread("Steps per second, evaluations included", unit, rates))
+    for kind, table in workers.items():
+        generations = np.unique(table["generation"])
+        for column, title in _OF_WORKERS.items():
+            of = [table[column][table["generation"] == one] for one in generations]
+            low, middle, high = np.array([np.quantile(values, (0.0, 0.5, 1.0)) for values in of]).T
+            at = run.at(over, generations)
+            lines, areas = [Line(f"median of {kind}", at, middle)], [Area(f"all {kind}", at, low, high)]
+            chart = Chart(title, unit, lines, areas)
+            if np.nansum(high):
+                charts.append(chart)
     return charts
+
+
+def paths(archived: Archived) -> Chart:
+    """Chart the way of each centre through the plane; a single number stands over generations."""
+    alone = archived.behaviours.shape[1] == 1
+    places = np.column_stack([archived.generations, archived.places()]) if alone else archived.places()
+    across, upwards = ("generations", "behaviour") if alone else ("behaviour, first number", "second number")
+    lines = []
+    for number in np.unique(archived.centers).tolist():
+        x, y = places[archived.centers == number].T
+        lines.append(Line(f"centre {number}", x, y, number, strong=True))
+    return Chart("Behaviours in the archive", across, lines, what=upwards)
+
+
+def coverage(archived: Archived, run: Curves, over: str) -> Chart:
+    """Chart how many cells of the plane held a behaviour; they divide what was reached by the end."""
+    places = archived.places()
+    low, high = places.min(axis=0), places.max(axis=0)
+    cells = np.minimum((places - low) / np.where(high > low, high - low, 1.0) * CELLS, CELLS - 1).astype(int)
+    _, first = np.unique(cells, axis=0, return_index=True)
+    count = np.cumsum(np.isin(np.arange(len(cells)), first)).astype(np.float64)
+    line = Line("cells", run.at(over, archived.generations.astype(np.float64)), count, steps=True)
+    note = f"what is above in {CELLS} cells along each number"
+    return Chart("Cells with a behaviour", X_AXES[over][1], [line], note=note)
 
 
 def _cut(runs: Sequence[Curves]) -> str:
     return _CUT if any(run.cut for run in runs) else ""
-
-
-def _spread(title: str, unit: str, of: Mapping[str, tuple[Array, Array]]) -> Chart:
-    """A curve each of a few workers; of many, their median and their range."""
-    if len(of) <= _MOST_LINES:
-        lines = [Line(name, at, values, style) for style, (name, (at, values)) in enumerate(of.items())]
-        return Chart(title, unit, lines)
-    ats = np.unique(np.concatenate([at for at, _ in of.values()]))
-    rows = np.stack([_last_known(at, values, ats) for at, values in of.values()])
-    area = Area(f"all {len(of)} workers", ats, np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), 2)
-    return Chart(title, unit, [Line("median worker", ats, np.nanmedian(rows, axis=0), 2)], [area])
-
-
-def _last_known(at: Array, values: Array, ats: Array) -> Array:
-    """The latest of ``values`` at each of ``ats``; NaN before the first and after the last of them."""
-    known = np.asarray(values[np.clip(np.searchsorted(at, ats, side="right") - 1, 0, len(at) - 1)])
-    return np.where((ats >= at[0]) & (ats <= at[-1]), known, np.nan)
 
 
 def _info_title(name: str) -> str:

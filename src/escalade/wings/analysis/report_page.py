@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from escalade.media.charts import Chart
+from escalade.media.charts import Chart, figure_of
+from escalade.media.figure import rendered
 from escalade.storage.files import read_bytes
 from escalade.training.run_facts import Collection, differing
 from escalade.wings.analysis.comparison import Comparison
-from escalade.wings.analysis.figures import chart_html, data_url, image_html, plane_html, swatch
-from escalade.wings.analysis.panels import own_charts, shared_charts
-from escalade.wings.analysis.plane import coverage
+from escalade.wings.analysis.panels import coverage, own_charts, paths, shared_charts
 from escalade.wings.analysis.plot import GroupCharts
 from escalade.wings.analysis.reported import Reported
 
@@ -62,9 +63,27 @@ def page(
     )
 
 
+def chart_html(chart: Chart) -> str:
+    """Return the chart as an HTML figure."""
+    drawn = rendered(figure_of([replace(chart, title="")]), "svg")
+    return _image(chart.title, "image/svg+xml", drawn, chart.in_words(), chart.note)
+
+
+def _image(title: str, kind: str, data: bytes, words: str = "", caption: str = "") -> str:
+    """Return a picture as an HTML figure that needs no other file."""
+    below = f"<figcaption>{_e(caption)}</figcaption>" if caption else ""
+    image = f'<img class="plot" alt="{_e(words or title)}" src="{_data_url(kind, data)}">'
+    return f"<figure><h3>{_e(title)}</h3>{image}{below}</figure>"
+
+
+def _data_url(kind: str, data: bytes) -> str:
+    """Return an address that holds the data itself."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
 def _sweep(sweep: Collection) -> str:
     chosen = f"<h3>Chosen by the best trial</h3>{_pairs(sweep.best)}" if sweep.best else ""
-    pictures = "".join(image_html(title, "image/png", read_bytes(path)) for title, path in sweep.pictures)
+    pictures = "".join(_image(title, "image/png", read_bytes(path)) for title, path in sweep.pictures)
     shown = f'<h3>Trials</h3><div class="charts">{pictures}</div>' if pictures else ""
     return _section(f"Sweep: {sweep.name}", _pairs(sweep.facts) + chosen + shown)
 
@@ -81,12 +100,12 @@ def _comparison(found: Comparison, drawn: GroupCharts) -> str:
 
 def _learning(runs: Sequence[Reported], over: str) -> str:
     curves = [run.curves for run in runs]
-    parts = [_section("Learning", _legend(runs) + _charts(shared_charts(curves, over)))]
+    parts = [_section("Learning", _charts(shared_charts(curves, over)))]
     for run in runs:
         name = f": {run.name}" if len(runs) > 1 else ""
         if run.archived is not None:
-            shown = plane_html(run.archived) + chart_html(coverage(run.archived, run.curves, over))
-            parts.append(_section(f"Novelty{name}", f'<div class="charts">{shown}</div>'))
+            charts = [paths(run.archived), coverage(run.archived, run.curves, over)]
+            parts.append(_section(f"Novelty{name}", _charts(charts)))
         if own := own_charts(run.curves, run.workers, over):
             parts.append(_section(f"Population and workers{name}", _charts(own)))
     return "".join(parts)
@@ -94,13 +113,6 @@ def _learning(runs: Sequence[Reported], over: str) -> str:
 
 def _charts(charts: Sequence[Chart]) -> str:
     return f'<div class="charts">{"".join(map(chart_html, charts))}</div>'
-
-
-def _legend(runs: Sequence[Reported]) -> str:
-    if len(runs) == 1:
-        return ""
-    items = (f"<li>{swatch(number)}{_e(run.name)}</li>" for number, run in enumerate(runs))
-    return f'<ul class="legend">{"".join(items)}</ul>'
 
 
 def _configuration(runs: Sequence[Reported]) -> str:
@@ -154,7 +166,7 @@ def _commands(run: Reported, named: bool) -> str:
 def _film(run: Reported, named: bool) -> str:
     film = run.facts.folder.films[0]
     kind = _FILMS[film.suffix]
-    source = data_url(kind, read_bytes(film))
+    source = _data_url(kind, read_bytes(film))
     label = f"An episode of {run.facts.task}, played by {run.name}"
     if kind.startswith("image/"):
         shown = f'<img class="film" alt="{_e(label)}" src="{source}">'

@@ -10,14 +10,14 @@ import numpy as np
 from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
 from escalade.media.curves import Curves, numbers_of, table_of
+from escalade.media.figure import Array
 from escalade.recorders import read_notes
 from escalade.storage.tensors import Stored
 from escalade.strategies.novelty import read_archive
 from escalade.support.numbers import counted, number
 from escalade.training.card import same_again
 from escalade.training.run_facts import RunFacts
-from escalade.wings.analysis.panels import Workers
-from escalade.wings.analysis.plane import Archived
+from escalade.wings.analysis.panels import Archived
 
 _MOST_NOTES = 20  # of a run, in a report
 _OWN = "Its network is one of yours: call escalade.train with these options and the same network, in Python."
@@ -54,18 +54,15 @@ class Reported:
         return found
 
     @cached_property
-    def workers(self) -> Workers:
-        """Generations, steps per second and idle shares, by worker or by node of a cluster."""
-        found: Workers = {}
-        folder = self.facts.folder
-        for path, kind in ((folder.cluster, "node"), (folder.workers, "worker")):
-            table = table_of(path)
-            who = np.array(table.get(kind, []))
-            for name in dict.fromkeys(who.tolist()):
-                columns = ("generation", "env_steps_per_second", "idle_share")
-                at, rate, idle = (numbers_of(table[column])[who == name] for column in columns)
-                found[f"{kind} {name}"] = at, rate, idle
-        return found
+    def workers(self) -> dict[str, dict[str, Array]]:
+        """Rows of all workers, and of the nodes of a cluster: generation, steps per second, idle share."""
+        folder, columns = self.facts.folder, ("generation", "env_steps_per_second", "idle_share")
+        tables = {"nodes": table_of(folder.cluster), "workers": table_of(folder.workers)}
+        return {
+            kind: {column: numbers_of(table[column]) for column in columns}
+            for kind, table in tables.items()
+            if table.get("generation")
+        }
 
     @cached_property
     def archived(self) -> Archived | None:
