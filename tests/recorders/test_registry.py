@@ -10,7 +10,7 @@ from torch import nn
 import escalade
 from escalade import InputError
 from escalade.recorders import Goals, ProgressFile
-from escalade.recorders.registry import RECORDERS, TRACKERS, RunInfo, check_recorders, start_recorder
+from escalade.recorders.registry import RECORDERS, RunInfo, check_recorders, start_recorder
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
 
@@ -37,7 +37,11 @@ def run(tmp_path):
 
 
 def test_every_name_makes_a_recorder(run):
-    made = {name: start_recorder(name, run) for name in RECORDERS if name not in TRACKERS}
+    made = {
+        name: start_recorder(name, run)
+        for name in RECORDERS
+        if not RECORDERS[name].home.startswith("escalade.wings")
+    }
     for recorder in made.values():
         recorder.note("a note")
         recorder.close()

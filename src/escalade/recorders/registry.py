@@ -10,7 +10,6 @@ from typing import Any, Final
 from escalade.errors import InputError
 from escalade.recorders.goals import RunInfo
 from escalade.recorders.row import Recorder
-from escalade.recorders.tracking import TRACKERS, Tracking
 from escalade.support.imports import imported
 from escalade.support.registry import Entry, find, named
 
@@ -23,9 +22,12 @@ RECORDERS: Final[dict[str, Entry]] = {
         "the live plot", "escalade.media.notebook:NotebookPlot", ("matplotlib", "IPython"), "notebook"
     ),
     "population": Entry("population.csv", "escalade.recorders.progress:PopulationFile"),
-    **TRACKERS,
+    "tensorboard": Entry(
+        "TensorBoard", "escalade.wings.trackers.tensorboard:TensorBoard", ("tensorboard",), "tensorboard"
+    ),
+    "wandb": Entry("Weights & Biases", "escalade.wings.trackers.wandb:Wandb", ("wandb",), "wandb"),
 }
-"""An entry's home is called with a :class:`RunInfo` and gives a recorder; a tracker's gives a log."""
+"""An entry's home is called with a :class:`RunInfo` and gives a recorder."""
 
 _METHODS = ("generation", "note", "close")
 
@@ -105,8 +107,6 @@ def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:
     """
     if not isinstance(which, str):
         return which
-    if which in TRACKERS:
-        return Tracking(TRACKERS[which], run)
     recorder: Recorder = find("recorders", which, RECORDERS)(run)
     if ":" in which:
         _check_methods(recorder, which, "recorder")

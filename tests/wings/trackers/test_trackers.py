@@ -3,9 +3,9 @@
 import importlib.util
 import json
 import struct
-import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partialmethod
 
 import pytest
 import torch
@@ -15,12 +15,14 @@ from tests.recorders.test_progress_file import row
 import escalade
 from escalade import InputError
 from escalade.cli.main import main
-from escalade.config.forms import OPTIONS as FIELDS
+from escalade.config.options import OPTIONS
 from escalade.recorders import Goals, RunInfo, read_rows, read_table
-from escalade.recorders.registry import RECORDERS, TRACKERS, start_recorder
+from escalade.recorders.registry import RECORDERS, start_recorder
 from escalade.storage.run_folder import RunFolder
 from escalade.support.registry import Entry
+from escalade.wings.trackers.tracker import Tracker
 
+TRACKERS = ("tensorboard", "wandb")
 SMALL = {"preset": None, "population": 4, "hidden": [4], "max_episode_steps": 20, "workers": 0}
 FLAGS = "--preset none --population 4 --hidden 4 --max-episode-steps 20 --workers 0".split()  # noqa: SIM905
 
@@ -96,20 +98,9 @@ def recorded(folder, **more):
 @needs_tensorboard
 def test_tensorboard_has_each_row_of_a_run_and_of_its_resumption_once(tmp_path):
     run = tmp_path / "run"
-    words = (
-        "train",
-        "CartPole-v1",
-        *FLAGS,
-        "--generations",
-        "3",
-        "--run-dir",
-        run,
-        "--recorder",
-        "tensorboard",
-    )
-    done = command(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert main(["resume", str(run), "--generations", "5"]) == 0
+    options = {"preset": None, "generations": 3, "run_dir": run, "recorder": ["tensorboard"]}
+    escalade.train("CartPole-v1", **SMALL | options, verbose=False)
+    escalade.resume(run, generations=5, verbose=False)
     found, notes = scalars(run)
     rows = read_rows(run / "progress.csv")
     steps = [row.env_steps for row in rows]
@@ -137,14 +128,7 @@ def test_tensorboard_takes_back_what_runs_again(tmp_path):
             recorder.generation(at(generation, float(first)))
         recorder.close()
     found, _ = scalars(tmp_path)
-    assert found["eval/return_mean"] == [
-        (100, 1.0),
-        (200, 1.0),
-        (300, 1.0),
-        (400, 4.0),
-        (500, 4.0),
-        (600, 4.0),
-    ]
+    assert found["eval/return_mean"] == [(100, 1), (200, 1), (300, 1), (400, 4), (500, 4), (600, 4)]
 
 
 @noisy
@@ -174,36 +158,34 @@ def test_wandb_goes_on_with_its_run_and_logs_no_generation_twice(tmp_path, monke
     assert capfd.readouterr().out == ""
 
 
-class Breaks:
+class Breaks(Tracker):
     """A tracker that fails at ``when``."""
 
-    def __init__(self, when):
-        self.when, self.calls = when, []
+    title = "Weights & Biases"
+    when, calls = "start", []
 
-    def start(self, run):
-        self._call("start")
-        return self
-
-    def _call(self, name):
+    def _call(self, name, *given):
         self.calls.append(name)
         if name == self.when:
             raise ConnectionError("no route to\nhost")
 
-    def log(self, generation, numbers):
-        self._call("log")
-
-    def note(self, text):
-        self._call("note")
-
-    def close(self):
-        self._call("close")
+    start = partialmethod(_call, "start")
+    log = partialmethod(_call, "log")
+    write_note = partialmethod(_call, "write_note")
+    finish = partialmethod(_call, "finish")
 
 
-@pytest.mark.parametrize("when", ["start", "log", "note", "close"])
-def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, monkeypatch, capsys):
-    tracker = Breaks(when)
-    monkeypatch.setitem(TRACKERS, "wandb", Entry("Weights & Biases", "its_module:start"))
-    monkeypatch.setitem(sys.modules, "its_module", tracker)
+@pytest.fixture
+def broken(monkeypatch):
+    """The recorder ``wandb``, which fails."""
+    monkeypatch.setitem(RECORDERS, "wandb", Entry("Weights & Biases", f"{__name__}:Breaks"))
+    monkeypatch.setattr(Breaks, "calls", [])
+    return Breaks
+
+
+@pytest.mark.parametrize("when", ["start", "log", "write_note", "finish"])
+def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, broken, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(broken, "when", when)
     options = {"generations": 2, "recorder": ["wandb"], "run_dir": tmp_path / "run"}
     # The run has something to say: text is left out of observations.
     talking = {"env_kwargs": {"observation": "tuple with text", "action": "box"}}
@@ -213,13 +195,13 @@ def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, tmp_path, mon
     line = "Weights & Biases failed, and the run goes on without it: ConnectionError: no route to host"
     assert line in (tmp_path / "run" / "notes.csv").read_text()
     assert said.count(line) == 1
-    assert tracker.calls.count(when) == 1
-    assert tracker.calls[-1] == when
+    assert broken.calls.count(when) == 1
+    assert broken.calls[-1] == when
 
 
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_missing_package_is_a_line_that_names_its_extra(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(RECORDERS, name, replace(TRACKERS[name], packages=("of_another_machine",)))
+    monkeypatch.setitem(RECORDERS, name, replace(RECORDERS[name], packages=("of_another_machine",)))
     assert main(["train", "CartPole-v1", "--recorder", name, "--run-dir", str(tmp_path / "run")]) == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
@@ -229,14 +211,14 @@ def test_a_missing_package_is_a_line_that_names_its_extra(name, tmp_path, monkey
 
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_tracker_needs_a_run_folder(name):
-    pytest.importorskip(TRACKERS[name].packages[0])
+    pytest.importorskip(RECORDERS[name].packages[0])
     how = {"generations": 1, "population": 4, "recorders": [name]}
     with pytest.raises(InputError, match="needs a run folder"):
         escalade.evolve(torch.nn.Linear(1, 1), lambda module: 0.0, **how)
 
 
 def test_the_help_names_the_trackers():
-    assert all(name in FIELDS["recorder"].metadata["help"] for name in TRACKERS)
+    assert all(name in OPTIONS["recorder"].metadata["help"] for name in TRACKERS)
     with pytest.raises(InputError, match=r"^unknown `recorder` 'wand'; did you mean wandb\?"):
         escalade.train("CartPole-v1", recorder="wand", **SMALL)
 
@@ -261,7 +243,9 @@ class Listens:
 def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
     run = tmp_path / "run"
     words = ("train", "CartPole-v1", *FLAGS, "--generations", "2", "--run-dir", run)
-    done = command(*words, "--recorder", "population,tests.recorders.test_trackers:Listens", cwd=tmp_path)
+    done = command(
+        *words, "--recorder", "population,tests.wings.trackers.test_trackers:Listens", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert main(["resume", str(run), "--generations", "3"]) == 0
     heard = (run / "heard.txt").read_text().splitlines()
@@ -278,7 +262,7 @@ def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
     ("name", "message"),
     [
         ("nowhere:Recorder", "--recorder nowhere:Recorder: module nowhere cannot be imported"),
-        ("tests.recorders.test_trackers:Listen", "did you mean Listens?"),
+        ("tests.wings.trackers.test_trackers:Listen", "did you mean Listens?"),
         ("Listens", "unknown --recorder 'Listens': it must be one of csv, console"),
     ],
 )
@@ -289,9 +273,7 @@ def test_a_recorder_that_is_not_there_is_one_line(name, message, tmp_path, capsy
     assert not (tmp_path / "run").exists()
 
 
-def test_lines_of_a_tracker_do_not_push_other_notes_out_when_a_run_is_resumed(tmp_path, monkeypatch):
-    monkeypatch.setitem(TRACKERS, "wandb", Entry("Weights & Biases", "its_module:start"))
-    monkeypatch.setitem(sys.modules, "its_module", Breaks("start"))
+def test_lines_of_a_tracker_do_not_push_other_notes_out_when_a_run_is_resumed(broken, tmp_path):
     options = SMALL | {"recorder": ["wandb"], "run_dir": tmp_path / "run", "verbose": False}
     escalade.train("tests.environments:Walk-v0", **options | {"max_episode_steps": None, "generations": 2})
     first = read_table(tmp_path / "run" / "notes.csv")["note"]

@@ -14,6 +14,7 @@ from typing import Any
 
 from escalade.recorders.goals import RunInfo
 from escalade.storage.files import read_bytes, write_bytes
+from escalade.wings.trackers.tracker import Tracker
 
 FILE = "trackers.json"
 PROJECT = "escalade"
@@ -22,13 +23,15 @@ _START_SECONDS = 30.0
 _END_SECONDS = 60.0
 
 
-class WandbLog:
+class Wandb(Tracker):
     """Numbers by generation. Those of generations that were logged before a kill are not logged twice.
 
     Without a key to their server everything is written to the run folder; ``wandb sync`` sends it later.
     """
 
-    def __init__(self, run: RunInfo) -> None:
+    title = "Weights & Biases"
+
+    def start(self, run: RunInfo) -> None:
         import wandb
 
         folder = run.files.path
@@ -63,10 +66,7 @@ class WandbLog:
         if generation > self._seen:
             self._run.log(dict(numbers), step=generation)
 
-    def note(self, text: str) -> None:
-        """They have no place for lines."""
-
-    def close(self) -> None:
+    def finish(self) -> None:
         self._run.finish()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from escalade.recorders.goals import RunInfo
+from escalade.wings.trackers.tracker import Tracker
 
 FOLDER = "tensorboard"
 _FLUSH_SECONDS = 10
@@ -20,13 +21,15 @@ _GROUPS = {
 """Groups of columns, besides ``eval`` and ``population``."""
 
 
-class TensorBoardLog:
+class TensorBoard(Tracker):
     """Scalars over environment steps (over generations if there are none), notes, and the options as hparams.
 
     What was logged of generations that run again goes.
     """
 
-    def __init__(self, run: RunInfo) -> None:
+    title = "TensorBoard"
+
+    def start(self, run: RunInfo) -> None:
         from torch.utils.tensorboard import SummaryWriter, summary
 
         earlier = run.earlier
@@ -47,10 +50,10 @@ class TensorBoardLog:
         for name, value in numbers.items():
             self._writer.add_scalar(tag(name), value, self._at)
 
-    def note(self, text: str) -> None:
+    def write_note(self, text: str) -> None:
         self._writer.add_text("notes", text, self._at)
 
-    def close(self) -> None:
+    def finish(self) -> None:
         self._writer.close()
 
 

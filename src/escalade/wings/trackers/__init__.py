@@ -1,0 +1,1 @@
+"""Recorders that give the numbers of runs to other programs: TensorBoard, and Weights & Biases."""
