@@ -1,6 +1,6 @@
 """One run a folder at a time: a lock that the kernel releases when its holder ends, however it ends.
 
-A lock does not reach from one machine to another. A driver elsewhere writes a small file, the lease, into the
+The file ``.lock`` says who holds it; whoever gives the lock back empties the file, which stays. A lock does not reach from one machine to another. A driver elsewhere writes a small file, the lease, into the
 run's copy again and again: the time of its last writing is compared with this machine's clock, so clocks of
 machines must agree to less than :data:`FRESH`.
 """
@@ -52,10 +52,7 @@ def lease_holder(folder: Path) -> tuple[str, bool]:
 
 
 class FolderLock:
-    """A lock on a folder, held by one object at a time among all processes and threads.
-
-    While it is held, the file ``.lock`` in the folder says by whom.
-    """
+    """A lock on a folder, held by one object at a time among all processes and threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -79,26 +76,22 @@ class FolderLock:
                 f"{self._folder} is a copy of a run that is led elsewhere, by {who}: 'escalade attach' "
                 f"follows it; where its cluster is gone, wait for {FRESH:.0f} seconds"
             )
-        while self._descriptor is None:
-            with storage(self._file):
-                descriptor = os.open(self._file, _FLAGS, 0o666)
+        with storage(self._file):
+            descriptor = os.open(self._file, _FLAGS, 0o666)
             try:
                 self._take(descriptor)
             except BaseException:
                 os.close(descriptor)
                 raise
-            if self._is_the_file(descriptor):
-                self._descriptor = descriptor
-                _held.add(self)
-                with suppress(OSError):  # of a driver that is gone: the run is led here now
-                    (self._folder / LEASE).unlink()
-            else:  # its holder removed it after we had opened it: the lock is another file now
-                os.close(descriptor)
+        self._descriptor = descriptor
+        _held.add(self)
+        with suppress(OSError):  # of a driver that is gone: the run is led here now
+            (self._folder / LEASE).unlink()
 
     def release(self) -> None:
         """Give the lock back; nothing happens where it is not held."""
         if self._descriptor is not None:
-            self._remove(self._descriptor)
+            os.ftruncate(self._descriptor, 0)
             self._close()
 
     def look(self) -> tuple[Held, str]:
@@ -116,18 +109,16 @@ class FolderLock:
         except (OSError, Unreadable):
             return "unknown", ""
         try:
-            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            # Its holder may have let go between the two.
-            state: Held = "killed" if self._is_the_file(descriptor) else "free"
         except BlockingIOError:
-            return "held", holder
+            return "held", _holder(descriptor) or "another process"
         except OSError:
             return "unknown", ""
+        else:
+            holder = _holder(descriptor)
+            return ("killed" if holder else "free"), holder
         finally:
             os.close(descriptor)
-        # Its holder removes the file before it lets go: this one could not, or is about to make it.
-        return (state, holder) if holder else ("held", "another process")
 
     def __del__(self) -> None:
         self.release()
@@ -137,37 +128,24 @@ class FolderLock:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
-    def _remove(self, descriptor: int) -> None:
-        with suppress(OSError):  # the folder may be gone
-            if self._is_the_file(descriptor):  # not that of a run which came next
-                self._file.unlink()
-
-    def _is_the_file(self, descriptor: int) -> bool:
-        try:
-            return os.path.samestat(os.fstat(descriptor), os.stat(self._file))
-        except FileNotFoundError:
-            return False
-
     def _take(self, descriptor: int) -> None:
         try:
             # Not fcntl.lockf: its locks belong to the process, so that two threads would share one.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
+            holder = _holder(descriptor) or "another process"
             raise InputError(
                 f"{self._folder} is in use by {holder}: wait until it has ended, or take another folder"
             ) from None
         except OSError as problem:
             if problem.errno not in _NO_LOCKS:
-                with storage(self._file):
-                    raise
-        try:
-            with storage(self._file):
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-        except BaseException:
-            self._remove(descriptor)  # who looks at an empty one takes it for one that is about to be held
-            raise
+                raise
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+
+
+def _holder(descriptor: int) -> str:
+    return os.pread(descriptor, 200, 0).decode(errors="replace").strip()
 
 
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()

@@ -99,7 +99,8 @@ class RunFolder:
         with storage(path, mend):
             folder._made = made or _missing(path)
             path.mkdir(parents=True, exist_ok=True)
-            folder._ours = not any(path.iterdir())
+            folder._ours = {file.name for file in path.iterdir()} <= {LOCK}
+        folder._check_free()  # before the lock leaves its file there; and once nobody else can make a run
         folder.lock.acquire()
         try:
             folder._check_free()
@@ -162,9 +163,7 @@ class RunFolder:
 
     def untouched(self) -> bool:
         """True where nothing of the run was done yet: no checkpoint, and no row of progress."""
-        if self.checkpoints.generations() or self.policy.exists():
-            return False
-        return self._rows() == 0
+        return not (self.checkpoints.generations() or self.policy.exists() or self._rows())
 
     def _rows(self) -> int:
         """The rows of progress.csv; none where it is not there."""
