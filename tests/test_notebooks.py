@@ -24,7 +24,7 @@ def test_every_notebook_is_tested_and_kept_without_outputs():
             assert cell.get("execution_count") is None
 
 
-@pytest.mark.slow("examples", "src/escalade/media/notebook.py")
+@pytest.mark.slow("examples", "src/escalade/wings/screens/notebook.py")
 @pytest.mark.parametrize("name", NOTEBOOKS)
 @pytest.mark.filterwarnings("ignore")  # of the kernel's client; what our own code warns of fails in its cell
 def test_notebook_runs(name, tmp_path, monkeypatch):

@@ -73,8 +73,8 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
     pytest.importorskip("matplotlib")
     import IPython.display
 
-    from escalade.media.notebook import NotebookPlot
     from escalade.recorders import Goals, RunInfo
+    from escalade.wings.screens.notebook import NotebookPlot
 
     shown, updated = [], []
 

@@ -10,8 +10,9 @@ import pytest
 
 import escalade
 from escalade.recorders import Goals, Row, make_console
-from escalade.recorders.console import LiveConsole, PlainConsole
+from escalade.recorders.console import PlainConsole
 from escalade.recorders.goals import Outlook, duration
+from escalade.wings.screens.live import LiveConsole
 
 GOALS = Goals("CartPole-v1: openai-es", target_return=475.0, generations=40, seconds=60.0)
 

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from escalade.recorders.goals import Goals, Outlook, RunInfo, duration
-from escalade.recorders.live import LiveConsole
 from escalade.recorders.row import Recorder, Row, info_texts
 from escalade.strategies.novelty import CENTER
 from escalade.support.numbers import number
 from escalade.support.output import wording, write_line
+from escalade.support.registry import Entry
 
 _PLAIN_SECONDS = 2.0
+_LIVE = Entry("the live panel", "escalade.wings.screens.live:LiveConsole")
 
 
 def make_console(
@@ -29,8 +30,9 @@ def make_console(
         paced: whether they tell how fast the run is; not where it was resumed since.
     """
     stream = stream or sys.stdout
-    kind = LiveConsole if stream is not None and stream.isatty() else PlainConsole
-    return kind(goals, stream, earlier, paced=paced)
+    kind = _LIVE.load() if stream is not None and stream.isatty() else PlainConsole
+    console: Recorder = kind(goals, stream, earlier, paced=paced)
+    return console
 
 
 def start(run: RunInfo) -> Recorder:

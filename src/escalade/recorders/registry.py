@@ -19,7 +19,7 @@ RECORDERS: Final[dict[str, Entry]] = {
     "csv": Entry("progress.csv", "escalade.recorders.progress:ProgressFile"),
     "console": Entry("the console", "escalade.recorders.console:start"),
     "notebook": Entry(
-        "the live plot", "escalade.media.notebook:NotebookPlot", ("matplotlib", "IPython"), "notebook"
+        "the live plot", "escalade.wings.screens.notebook:NotebookPlot", ("matplotlib", "IPython"), "notebook"
     ),
     "population": Entry("population.csv", "escalade.recorders.progress:PopulationFile"),
     "tensorboard": Entry(

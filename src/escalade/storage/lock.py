@@ -1,6 +1,8 @@
 """One run a folder at a time: a lock that the kernel releases when its holder ends, however it ends.
 
-The file ``.lock`` says who holds it; whoever gives the lock back empties the file, which stays. A lock does not reach from one machine to another. A driver elsewhere writes a small file, the lease, into the
+The file ``.lock`` says who holds it; whoever gives the lock back empties the file, which stays.
+
+A lock does not reach from one machine to another. A driver elsewhere writes a small file, the lease, into the
 run's copy again and again: the time of its last writing is compared with this machine's clock, so clocks of
 machines must agree to less than :data:`FRESH`.
 """
