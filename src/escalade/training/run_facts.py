@@ -20,11 +20,11 @@ from escalade.support.numbers import plain
 from escalade.support.registry import Entry
 from escalade.training.sources import without_digest
 
+_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys")
 _EVALUATION = ("eval_episodes", "eval_every")
-_SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys", *_EVALUATION)
 """Options, besides those of where a run runs, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
-_NOT_COMPARED = {*_SAME, *_WHERE, "run"}
+_NOT_COMPARED = {*_SAME, *_EVALUATION, *_WHERE, "run"}
 _SHORT = 12  # letters, at most, of the words for a value that is not set
 
 
@@ -80,20 +80,6 @@ class RunFacts:
         """The options that a comparison shows where they differ: all but the seed and where the run ran."""
         hidden = {*_WHERE, "seed", "run"}
         return {name: value for name, value in self.flat.items() if name not in hidden}
-
-    def content(self) -> str | None:
-        """The facts that its copies share; None where no digest is known.
-
-        Where it ran and is, and how it was evaluated, are none of them.
-        """
-        where = {*_WHERE, *_EVALUATION}
-        options = {name: value for name, value in self.options.items() if name not in where}
-        digest = self.summary.get("params_sha256")
-        return (
-            None
-            if digest is None
-            else ordered_text({"digest": digest, "task": self.task, "options": options})
-        )
 
     def compared(self) -> dict[str, Any]:
         """The options that runs of one configuration share."""

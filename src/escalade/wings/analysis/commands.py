@@ -40,7 +40,8 @@ def add_plot(commands: Any) -> None:
     add_argument(parser, "--x", X_FORMS, "what curves are drawn over", "steps")
     add_argument(parser, "--smooth", "N", "each point is the mean of the last N evaluations", "1")
     add_group_by(parser)
-    add_argument(parser, "--labels", "LABEL,...", "names of the curves, in their order", "what differs")
+    labels = "names of the curves, in their order"
+    add_argument(parser, "--labels", "LABEL,...", labels, "what differs").type = listed
 
 
 def add_runs(parser: Parser, text: str = "folders of runs, or a folder that holds some") -> None:
@@ -50,29 +51,31 @@ def add_runs(parser: Parser, text: str = "folders of runs, or a folder that hold
 
 def add_group_by(parser: Parser) -> None:
     """The flag for what makes a configuration."""
-    add_argument(
-        parser, "--group-by", "OPTION,...", "options that tell runs apart", "the whole configuration"
-    )
+    apart = "options that tell runs apart"
+    add_argument(parser, "--group-by", "OPTION,...", apart, "the whole configuration").type = listed
 
 
-def listed(text: str | None) -> list[str] | None:
+def listed(text: str) -> list[str]:
     """Split what was typed with commas between."""
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _given(parsed: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """What was typed of these arguments: of the others, the library's defaults hold."""
+    return {name: value for name in names if (value := getattr(parsed, name)) is not None}
 
 
 def _plot(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.plot import plot
 
-    output, smooth = parsed.output or "curve.png", whole("smooth", parsed.smooth) or 1
-    groups, labels = listed(parsed.group_by), listed(parsed.labels)
-    drawn = plot(parsed.runs, output, x=parsed.x or "steps", smooth=smooth, group_by=groups, labels=labels)
-    for note in drawn.left_out:
-        say(note)
-    say(output)
+    smooth = whole("smooth", parsed.smooth) or 1
+    drawn = plot(parsed.runs, smooth=smooth, **_given(parsed, "output", "x", "group_by", "labels"))
+    for line in (*drawn.left_out, drawn.path):
+        say(str(line))
     return 0
 
 
-_FORMATS = ("table", "markdown", "csv", "latex", "json")
+_FORMATS = ("table", "markdown", "csv", "json")
 
 
 def add_compare(commands: Any) -> None:
@@ -97,7 +100,13 @@ def add_compare(commands: Any) -> None:
     add_argument(
         parser, "--format", "|".join(_FORMATS), "of what is printed; csv has the lines alone", "table"
     )
-    parser.add_argument("--json", action="store_true", help="the same as --format json (default: no)")
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        dest="format",
+        const="json",
+        help="the same as --format json (default: no)",
+    )
     add_group_by(parser)
     parser.add_argument(
         "--normalize",
@@ -112,19 +121,12 @@ def _compare(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.compare import compare
     from escalade.wings.analysis.scores import parse_bounds
 
-    form = "json" if parsed.json else parsed.format or "table"
+    form = parsed.format or "table"
     if form not in _FORMATS:
         raise InputError(f"`format` {form!r} must be one of {', '.join(_FORMATS)}")
     bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
-    found = compare(parsed.runs, group_by=listed(parsed.group_by), normalize=bounds, output=parsed.output)
-    written = {
-        "table": found.__str__,
-        "markdown": found.to_markdown,
-        "csv": found.to_csv,
-        "latex": found.to_latex,
-        "json": found.to_json,
-    }
-    say(written[form]())
+    found = compare(parsed.runs, normalize=bounds, **_given(parsed, "group_by", "output"))
+    say(str(found) if form == "table" else getattr(found, f"to_{form}")())
     if parsed.output is not None and form == "table":
         say(parsed.output)
     return 0
@@ -155,8 +157,7 @@ def add_report(commands: Any) -> None:
 def _report(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.report import report
 
-    output = parsed.output or "report.html"
-    say(str(report(parsed.runs, output, over=parsed.over or "steps", video=parsed.video)))
+    say(str(report(parsed.runs, video=parsed.video, **_given(parsed, "output", "over"))))
     return 0
 
 

@@ -54,8 +54,7 @@ def compare(
 
 def comparison_of(groups: Sequence[RunGroup], scores: Scores | None = None) -> Comparison:
     """Compare groups of runs; see :func:`compare`."""
-    copies = {copy: original for group in groups for copy, original in group.copies.items()}
-    return Comparison(tuple(map(_line, groups)), _differences(groups), copies, scores)
+    return Comparison(tuple(map(_line, groups)), _differences(groups), scores)
 
 
 def _line(group: RunGroup) -> ComparisonLine:

@@ -3,22 +3,56 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from escalade.support.numbers import number
 from escalade.support.output import visible
 from escalade.support.shown import data_frame
 from escalade.wings.analysis.scores import Scores
-from escalade.wings.analysis.tables import Table
 
 _LEAST_WIDTH = 120
 """Least width of a table, also on narrower terminals, which wrap its lines: numbers would crowd out names."""
 _LINE = ("config", "runs", "mean", "IQM [95 %]", "episodes", "solved", "steps", "seconds")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text below their headings; the first column is text, the others numbers where ``numbers``."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: bool = True
+    notes: tuple[str, ...] = ()
+    """Lines to stand below it."""
+
+    def markdown(self) -> str:
+        """The table in the markdown of GitHub, with its title and notes."""
+        marks = ["---", *(["---:" if self.numbers else "---"] * (len(self.columns) - 1))]
+        cells = [tuple(map(_in_markdown, line)) for line in (self.columns, *self.rows)]
+        written = [f"| {' | '.join(line)} |" for line in (cells[0], marks, *cells[1:])]
+        below = [line for note in self.notes for line in ("", _in_markdown(note))]
+        return "\n".join([f"**{_in_markdown(self.title)}**", "", *written, *below])
+
+    def html(self) -> str:
+        """The table as notebooks and pages show one."""
+        title = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
+        rows = [("th", self.columns), *(("td", row) for row in self.rows)]
+        written = ("".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in row) for kind, row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in written)
+        below = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<table>{title}{body}</table>{below}"
+
+
+def _in_markdown(text: str) -> str:
+    return re.sub(r"([\\`*_|<\[])", r"\\\1", " ".join(text.split()))
 
 
 @dataclass(frozen=True)
@@ -57,8 +91,6 @@ class Comparison:
     lines: tuple[ComparisonLine, ...]
     options: dict[str, tuple[str, ...]]
     """The options in which the lines differ, and their values, one a line."""
-    copies: dict[str, str] = field(default_factory=dict)
-    """Folders that hold another one's run once more, and did not count; and those that did."""
     scores: Scores | None = None
     """Scores of methods across tasks; None where no bounds were given."""
 
@@ -74,10 +106,6 @@ class Comparison:
     def to_markdown(self) -> str:
         """The tables, in the markdown of GitHub."""
         return "\n\n".join(table.markdown() for table in self.tables())
-
-    def to_latex(self) -> str:
-        """The tables, as LaTeX's ``tabular``; they need no package."""
-        return "\n\n".join(table.latex() for table in self.tables())
 
     def to_csv(self) -> str:
         """The lines as comma-separated values, unrounded, with the columns of :meth:`to_pandas`."""
@@ -103,7 +131,7 @@ class Comparison:
         made = []
         for task in dict.fromkeys(line.env for line in self.lines):
             lines = [line for line in self.lines if line.env == task]
-            made.append(Table(task, _LINE, tuple(map(_cells, lines)), notes=_notes(lines, self.copies)))
+            made.append(Table(task, _LINE, tuple(map(_cells, lines)), notes=_notes(lines)))
         options = tuple((name, *values) for name, values in self.options.items() if name != "env")
         if options:
             several = len(made) > 1
@@ -162,28 +190,27 @@ def _cells(line: ComparisonLine) -> tuple[str, ...]:
     return line.label, runs, mean, iqm, f"{line.eval_episodes:,}", str(line.solved), steps, seconds
 
 
-def _notes(lines: Sequence[ComparisonLine], copies: Mapping[str, str]) -> tuple[str, ...]:
-    """Say which returns the rule that stopped their runs selected, and which folders did not count."""
-    runs = [run for line in lines for run in line.runs]
-    left_out = [f"left out: {copy} is a copy of {of}" for copy, of in copies.items() if of in runs]
-    diverged = [run for line in lines for run in line.without_return]
-    left_out += [f"without a return: the last evaluation of {run} is no number" for run in diverged]
-    left_out += [note for line in lines for note in _repeated_seeds(line)]
-    stopped = sum(line.at_target for line in lines)
-    if not stopped:
-        return tuple(left_out)
-    chosen = (
-        f"* {stopped} of {len(runs)} runs stopped at their target: that rule chose their last return, which "
-        "says less than one of a fixed budget"
-    )
-    return chosen, *left_out
+def _notes(lines: Sequence[ComparisonLine]) -> tuple[str, ...]:
+    """Say which returns the rule that stopped their runs selected, and which runs have none."""
+    notes = []
+    if stopped := sum(line.at_target for line in lines):
+        notes.append(
+            f"* {stopped} of {sum(len(line.runs) for line in lines)} runs stopped at their target: that rule "
+            "chose their last return, which says less than one of a fixed budget"
+        )
+    for line in lines:
+        notes += [
+            f"without a return: the last evaluation of {run} is no number" for run in line.without_return
+        ]
+        notes += _repeated_seeds(line)
+    return tuple(notes)
 
 
 def _repeated_seeds(line: ComparisonLine) -> list[str]:
     """Say which seeds stand for several runs: they are no further evidence where the options are the same."""
     return [
-        f"{line.label}: seed {seed} is that of {times} runs, which with the same options are one run at "
-        "several lengths: the interval says more than it knows"
+        f"{line.label}: seed {seed} is that of {times} runs, which with the same options are one run, "
+        "copied or at several lengths: the interval says more than it knows"
         for seed, times in Counter(line.seeds).items()
         if times > 1
     ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -33,8 +33,6 @@ class RunGroup:
     label: str
     """The options that tell the group from the task's others."""
     runs: tuple[RunFacts, ...]
-    copies: Mapping[str, str] = field(default_factory=dict)
-    """Folders that hold one of the runs once more, by path, and the path of the run that counts."""
 
     def latest(self, name: str) -> list[float]:
         """Return the latest number of this name of each run that has one."""
@@ -72,8 +70,7 @@ def group_runs(
 ) -> list[RunGroup]:
     """Group runs by task and configuration.
 
-    Runs of a group may differ in seed, budget, target, backend, and where they ran. Copies of one run, which
-    have the same options and ended with the same parameters, count once: the first that is given.
+    Runs of a group may differ in seed, budget, target, backend, and where they ran.
 
     Args:
         paths: run folders, or folders of runs.
@@ -94,10 +91,7 @@ def group_facts(every: Sequence[RunFacts], group_by: str | Sequence[str] | None 
     grouped: dict[str, list[RunFacts]] = {}
     asked = [group_by] if isinstance(group_by, str) else group_by
     names = None if asked is None else [_known(name, every) for name in asked]
-    copies = _copies(every)
     for facts in every:
-        if str(facts.folder.path) in copies:
-            continue
         chosen = facts.compared() if names is None else {name: facts.flat.get(name) for name in names}
         grouped.setdefault(ordered_text({"task": facts.task, "options": chosen}), []).append(facts)
     firsts = [runs[0] for runs in grouped.values()]
@@ -107,21 +101,8 @@ def group_facts(every: Sequence[RunFacts], group_by: str | Sequence[str] | None 
         taken = labels.setdefault(runs[0].task, [])
         label = _label(runs[0], firsts) if names is None else assignments(runs[0].flat, names)
         taken.append(label if label not in taken else f"{label} ({len(taken) + 1})")
-        mine = {str(run.folder.path) for run in runs}
-        of = {copy: original for copy, original in copies.items() if original in mine}
-        groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs), of))
+        groups.append(RunGroup(runs[0].task, taken[-1], tuple(runs)))
     return groups
-
-
-def _copies(runs: Iterable[RunFacts]) -> dict[str, str]:
-    """The folders of copies of earlier ones among ``runs``, and of what they are copies."""
-    firsts: dict[str, str] = {}
-    found = {}
-    for run in runs:
-        path, content = str(run.folder.path), run.content()
-        if content is not None and firsts.setdefault(content, path) != path:
-            found[path] = firsts[content]
-    return found
 
 
 def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:

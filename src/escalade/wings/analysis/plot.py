@@ -28,7 +28,7 @@ class Picture:
 
     path: Path
     left_out: tuple[str, ...] = ()
-    """Runs that are not in it, in words: those without an evaluation yet, and copies of other runs."""
+    """Runs that are not in it, in words: those without an evaluation yet."""
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -96,7 +96,6 @@ def plot(
             )
         write_charts(drawn.charts, output, drawn.caption)
         left_out += [f"{run.folder.path} has no evaluation yet" for run in drawn.without]
-    left_out += [f"{copy} is a copy of {of}" for group in groups for copy, of in group.copies.items()]
     return Picture(path_of(output), tuple(f"left out: {what}" for what in left_out))
 
 

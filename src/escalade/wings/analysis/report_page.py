@@ -13,7 +13,7 @@ from escalade.media.charts import Chart, figure_of
 from escalade.media.figure import rendered
 from escalade.storage.files import read_bytes
 from escalade.training.run_facts import Collection, differing
-from escalade.wings.analysis.comparison import Comparison
+from escalade.wings.analysis.comparison import Comparison, Table
 from escalade.wings.analysis.panels import coverage, own_charts, paths, shared_charts
 from escalade.wings.analysis.plot import GroupCharts
 from escalade.wings.analysis.reported import Reported
@@ -93,7 +93,7 @@ def _result(runs: Sequence[Reported]) -> str:
 
 
 def _comparison(found: Comparison, drawn: GroupCharts) -> str:
-    tables = "".join(f'<div class="wide">{table.html()}</div>' for table in found.tables())
+    tables = "".join(map(_wide, found.tables()))
     below = f"<p>{_e(drawn.caption)}</p>" if drawn.caption else ""
     return _section("Comparison", tables + _charts(drawn.charts) + below)
 
@@ -185,11 +185,12 @@ def _section(title: str, content: str) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    return _wide(Table("", tuple(rows[0]), tuple(tuple(row.values()) for row in rows)))
+
+
+def _wide(table: Table) -> str:
     """A table that scrolls sideways in a box of its own where it is wider than the page."""
-    heads = "".join(f'<th scope="col">{_e(name)}</th>' for name in rows[0])
-    body = "".join(f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in row.values())}</tr>" for row in rows)
-    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="wide" role="region" aria-label="table" tabindex="0">{table}</div>'
+    return f'<div class="wide" role="region" aria-label="table" tabindex="0">{table.html()}</div>'
 
 
 def _pairs(values: Mapping[str, str]) -> str:
