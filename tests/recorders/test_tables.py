@@ -1,16 +1,17 @@
-"""population.csv, workers.csv and cluster.csv: what they hold, and what a resumed run leaves of them."""
+"""population.csv and workers.csv: what they hold, and what a resumed run leaves of them."""
 
-import csv
+import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.recorders.test_progress_file import row
+from tests.told import Told
 
 import escalade
 from escalade import InputError
 from escalade.engines.dispatch import NodeReport, Report
-from escalade.recorders import ClusterFile, PopulationFile, WorkersFile, read_table, workers
+from escalade.recorders import PopulationFile, WorkersFile, read_table, workers
 from escalade.recorders.row import LEVELS, quantiles
 from escalade.recorders.tables import TableFile, rewind_table
 
@@ -63,7 +64,7 @@ def test_workers_are_written_now_and_then_and_at_the_end(tmp_path, monkeypatch):
         file.generation(row(number))
     file.close()
     lines = (tmp_path / "workers.csv").read_text().splitlines()
-    assert lines[1:] == ["2,1,1.25,2.4,16.0,0.8", "4,1,1.25,2.4,16.0,0.8"]
+    assert lines[1:] == ["2,1,1,1.25,2.4,16.0,0,0,0.8", "4,1,1,1.25,2.4,16.0,0,0,0.8"]
     assert len(taken) == 2
 
 
@@ -84,39 +85,19 @@ def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):
         read_table(path)
 
 
-def report():
-    first = NodeReport("10.0.0.1", 4, items=20, env_steps=4000, busy_seconds=6.0, lost_chunks=1)
-    second = NodeReport("10.0.0.2", 2, items=10, env_steps=2000, busy_seconds=4.0, repeated_chunks=1)
-    return Report({"a": first, "b": second}, seconds=2.0)
+def test_nodes_of_a_cluster_are_told_now_and_then_in_a_line(tmp_path, monkeypatch):
+    def report():
+        first = NodeReport("10.0.0.1", 4, items=20, env_steps=4000, busy_seconds=6.0, lost_chunks=1)
+        second = NodeReport("10.0.0.2", 2, items=10, env_steps=2000, busy_seconds=4.0, repeated_chunks=1)
+        return Report({"a": first, "b": second}, seconds=2.0)
 
-
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def test_a_row_a_node_and_generation(tmp_path):
-    file = ClusterFile(tmp_path / "cluster.csv", report, [])
-    for number in (1, 2, 3):
-        file.generation(row(number))
-    file.close()
-    found = rows(tmp_path / "cluster.csv")
-    assert tuple(found[0]) == ClusterFile.COLUMNS
-    assert len(found) == 6
-    assert list(found[2].values()) == ["2", "10.0.0.1", "4", "10.0", "2000.0", "1", "0", "0.25"]
-    # A run that goes on after generation 1 has cut the table back, and writes what comes after it again.
-    rewind_table(tmp_path / "cluster.csv", ClusterFile.COLUMNS, 1)
-    again = ClusterFile(tmp_path / "cluster.csv", report, [])
-    again.generation(row(2))
-    again.close()
-    assert [line["generation"] for line in rows(tmp_path / "cluster.csv")] == ["1", "1", "2", "2"]
-
-
-def test_now_and_then_a_line_says_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "_LEAST_SECONDS", -1.0)
+    monkeypatch.setattr(workers, "_SHARE", math.inf)
     monkeypatch.setattr(workers, "_SAY_SECONDS", -1.0)
-    said = []
-    other = type("Other", (), {"note": lambda self, text: said.append(text)})()
-    file = ClusterFile(tmp_path / "cluster.csv", report, [other])
-    file.generation(row(1))
+    told = Told()
+    file = WorkersFile(tmp_path / "workers.csv", report, [told])
+    file.generation(row(2))
     file.close()
-    assert said == ["cluster: 2 nodes, 6 workers, 3,000 steps/s, idle 17%, 1 chunks lost, 1 repeated"]
+    line = (tmp_path / "workers.csv").read_text().splitlines()[1]
+    assert line == "2,10.0.0.1,4,2.0,10.0,2000.0,1,0,0.25"
+    assert told.notes == ["cluster: 2 nodes, 6 workers, 3,000 steps/s, idle 17%, 1 chunks lost, 1 repeated"]

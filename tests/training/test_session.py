@@ -8,7 +8,7 @@ from torch import nn
 import escalade
 from escalade import EnvironmentFailure
 from escalade.perturbation import NoiseTable
-from escalade.recorders import ClusterFile, WorkersFile, read_notes, read_table
+from escalade.recorders import WorkersFile, read_notes, read_table
 
 WALK = "tests.environments:Walk-v0"
 TINY = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "eval_episodes": 1, "verbose": False}
@@ -42,16 +42,13 @@ def test_a_run_of_evolve_that_was_killed_at_its_start_begins_with_nothing_of_it(
     assert read_table(result.folder.workers) == {name: [] for name in WorkersFile.COLUMNS}
 
 
-@pytest.mark.parametrize("name", ["workers", "cluster"])
-def test_tables_of_workers_are_cut_back_to_the_checkpoint_whatever_the_run_goes_on_with(name, tmp_path):
-    columns = {"workers": WorkersFile.COLUMNS, "cluster": ClusterFile.COLUMNS}[name]
+def test_the_table_of_workers_is_cut_back_to_the_checkpoint_whatever_the_run_goes_on_with(tmp_path):
     run = escalade.train(WALK, run_dir=tmp_path / "run", generations=3, snapshot_every=1, **TINY)
-    path = getattr(run.folder, name)
-    table(path, columns, [1, 2, 2, 3, 3])
+    table(run.folder.workers, WorkersFile.COLUMNS, [1, 2, 2, 3, 3])
     run.folder.checkpoints.drop_after(2)
     escalade.resume(run, generations=4, verbose=False)  # in this process, which writes no rows there
-    assert read_table(path)["generation"] == ["1", "2", "2"]
-    assert path.read_text().endswith("\n")
+    assert read_table(run.folder.workers)["generation"] == ["1", "2", "2"]
+    assert run.folder.workers.read_text().endswith("\n")
 
 
 def live_tables():

@@ -13,13 +13,12 @@ from escalade.recorders.progress import (
 from escalade.recorders.registry import Announcer, check_recorders, start_recorders
 from escalade.recorders.row import COLUMNS, DETERMINISTIC, History, Recorder, Row, info_columns, of_returns
 from escalade.recorders.tables import add_note, read_notes, read_table, rewind_notes, rewind_table
-from escalade.recorders.workers import ClusterFile, WorkersFile
+from escalade.recorders.workers import WorkersFile
 
 __all__ = [
     "COLUMNS",
     "DETERMINISTIC",
     "Announcer",
-    "ClusterFile",
     "Goals",
     "History",
     "PopulationFile",

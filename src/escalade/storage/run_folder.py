@@ -52,7 +52,6 @@ class RunFolder:
         self.progress = self.path / "progress.csv"
         self.population = self.path / "population.csv"
         self.workers = self.path / "workers.csv"
-        self.cluster = self.path / "cluster.csv"
         self.notes = self.path / "notes.csv"
         self.summary = self.path / "summary.json"
         self.curve = self.path / "curve.png"

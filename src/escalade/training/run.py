@@ -17,7 +17,6 @@ from escalade.media.curves import plot_run
 from escalade.media.figure import plotting_available
 from escalade.recorders import (
     Announcer,
-    ClusterFile,
     Goals,
     PopulationFile,
     Recorder,
@@ -132,7 +131,8 @@ def carry_out(
             info = _run_info(spec, folder, loaded, lost)
             recorders = start_recorders(_wanted(spec, folder, listeners), info, recording, announcer)
             if folder is not None and isinstance(engine, Dispatcher):
-                recorders.append(_report_file(folder, engine, recorders))
+                told = [*recorders] if engine.reports == "nodes" else []
+                recorders.append(WorkersFile(folder.workers, engine.take_report, told))
                 recording.callback(recorders[-1].close)
             loop = make_loop(spec, engine, interrupts, folder, recorders, listeners)
             engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
@@ -209,12 +209,8 @@ def _rewind(folder: RunFolder, spec: RunSpec, loaded: Loaded[Checkpoint] | None)
         with storage(folder.best):
             folder.best.unlink(missing_ok=True)
     rewind_notes(folder.notes, done.said)
-    for path, table in (
-        (folder.population, PopulationFile),
-        (folder.workers, WorkersFile),
-        (folder.cluster, ClusterFile),
-    ):
-        rewind_table(path, table.COLUMNS, done.rows)
+    rewind_table(folder.population, PopulationFile.COLUMNS, done.rows)
+    rewind_table(folder.workers, WorkersFile.COLUMNS, done.rows)
     return lost
 
 
@@ -265,10 +261,3 @@ def _leave(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: str) -> 
         if not plotting_available():
             loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
     return summary
-
-
-def _report_file(folder: RunFolder, engine: Dispatcher, others: Sequence[Recorder]) -> Recorder:
-    """The recorder for the engine's statistics, by worker or by node."""
-    if engine.reports == "nodes":
-        return ClusterFile(folder.cluster, engine.take_report, others)
-    return WorkersFile(folder.workers, engine.take_report)

@@ -225,7 +225,7 @@ def test_a_report_without_matplotlib_is_refused_in_one_line(runs, tmp_path, monk
     assert "a report needs matplotlib: pip install 'escalade[plot]'" in capsys.readouterr().err
 
 
-def test_of_workers_and_of_the_nodes_of_a_cluster_the_spread_is_drawn(runs, tmp_path):
+def test_of_workers_the_spread_is_drawn(runs, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     for name in ("config.toml", "progress.csv"):
@@ -236,10 +236,6 @@ def test_of_workers_and_of_the_nodes_of_a_cluster_the_spread_is_drawn(runs, tmp_
     text = escalade.report(run, tmp_path / "page.html").read_text()
     assert "median of workers: from 0.25 to 0.25" in text
     assert "median of workers: from 50.5 to 50.5" in text
-    (run / "workers.csv").unlink()
-    heading = "generation,node,workers,members_per_second,env_steps_per_second,lost_chunks,repeated_chunks"
-    (run / "cluster.csv").write_text(f"{heading},idle_share\n1,10.0.0.7,4,1.0,90.0,0,0,0.5\n")
-    assert "median of nodes: from 0.5 to 0.5" in escalade.report(run, tmp_path / "page.html").read_text()
 
 
 def test_nothing_is_filmed_where_there_is_nothing_to_report(tmp_path):

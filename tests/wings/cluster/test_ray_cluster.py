@@ -87,9 +87,9 @@ def test_the_same_bits_as_here_on_one_node_and_on_three(env, backend, count, nod
     assert bits(tmp_path / "there") == bits(tmp_path / "here")
     columns = [read_progress(tmp_path / run / "progress.csv") for run in ("here", "there")]
     assert columns[0].get("x_position_mean") == columns[1].get("x_position_mean")
-    with (tmp_path / "there" / "cluster.csv").open(newline="") as file:
+    with (tmp_path / "there" / "workers.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["generation"] for row in rows} == {"1", "2"}
+    assert rows[-1]["generation"] == "2"
     assert sum(float(row["env_steps_per_second"]) for row in rows) > 0
     assert all(0 <= float(row["idle_share"]) <= 1 for row in rows)
 

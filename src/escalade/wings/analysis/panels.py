@@ -79,7 +79,7 @@ def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
     return charts
 
 
-def own_charts(run: Curves, workers: Mapping[str, Mapping[str, Array]], over: str) -> list[Chart]:
+def own_charts(run: Curves, workers: Mapping[str, Array], over: str) -> list[Chart]:
     """Charts of one run alone: its population and its workers."""
     unit, charts = X_AXES[over][1], []
     if run.population:
@@ -88,16 +88,14 @@ def own_charts(run: Curves, workers: Mapping[str, Mapping[str, Array]], over: st
         areas = [Area("5 % to 95 %", at, low, high), Area("25 % to 75 %", at, lower, upper)]
         title = "Returns of the population, in quantiles"
         charts.append(Chart(title, unit, [Line("median", at, middle)], areas, note=_cut([run])))
-    for kind, table in workers.items():
-        generations = np.unique(table["generation"])
-        for column, title in _OF_WORKERS.items():
-            of = [table[column][table["generation"] == one] for one in generations]
-            low, middle, high = np.array([np.quantile(values, (0.0, 0.5, 1.0)) for values in of]).T
-            at = run.at(over, generations)
-            lines, areas = [Line(f"median of {kind}", at, middle)], [Area(f"all {kind}", at, low, high)]
-            chart = Chart(title, unit, lines, areas)
-            if np.nansum(high):
-                charts.append(chart)
+    generations = np.unique(workers.get("generation", ()))
+    for column, title in _OF_WORKERS.items() if workers else ():
+        of = [workers[column][workers["generation"] == one] for one in generations]
+        low, middle, high = np.array([np.quantile(values, (0.0, 0.5, 1.0)) for values in of]).T
+        at = run.at(over, generations)
+        lines, areas = [Line("median of workers", at, middle)], [Area("all workers", at, low, high)]
+        if np.nansum(high):
+            charts.append(Chart(title, unit, lines, areas))
     return charts
 
 

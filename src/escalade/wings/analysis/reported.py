@@ -54,15 +54,11 @@ class Reported:
         return found
 
     @cached_property
-    def workers(self) -> dict[str, dict[str, Array]]:
-        """Rows of all workers, and of the nodes of a cluster: generation, steps per second, idle share."""
-        folder, columns = self.facts.folder, ("generation", "env_steps_per_second", "idle_share")
-        tables = {"nodes": table_of(folder.cluster), "workers": table_of(folder.workers)}
-        return {
-            kind: {column: numbers_of(table[column]) for column in columns}
-            for kind, table in tables.items()
-            if table.get("generation")
-        }
+    def workers(self) -> dict[str, Array]:
+        """Rows of workers or nodes: generation, steps per second, idle share; empty if there are none."""
+        table = table_of(self.facts.folder.workers)
+        columns = ("generation", "env_steps_per_second", "idle_share") if table.get("generation") else ()
+        return {column: numbers_of(table[column]) for column in columns}
 
     @cached_property
     def archived(self) -> Archived | None:
