@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -30,8 +30,8 @@ Turn = tuple[Callable[[], Any], Callable[[Any], Any]]
 ACTIONS = np.random.default_rng(0).integers(0, 6, (64, SLOTS))
 
 
-def ours(env: str, backend: str) -> Turn:
-    vector = vectorize(resolve(env, backend=backend, frames=FRAMES), SLOTS)
+def ours(env: str, backend: str, wrappers: Sequence[str] = ()) -> Turn:
+    vector = vectorize(resolve(env, backend=backend, frames=FRAMES, wrappers=wrappers), SLOTS)
     slots = np.arange(SLOTS)
     vector.reset(slots, slots)
     return lambda: vector.reset(slots, slots + 1), lambda actions: vector.step(slots, actions)
@@ -63,7 +63,7 @@ def envpool_wave(env: str) -> Turn:
 
 
 WAYS: dict[str, Callable[[str], Turn]] = {
-    "backend gymnasium": lambda env: ours(env, "gymnasium"),
+    "Gymnasium's environment": lambda env: ours(env, "gymnasium", wrappers=["gymnasium:Wrapper"]),
     "backend ale": lambda env: ours(env, "ale"),
     "ale-py's AtariVectorEnv": ale_vector,
     "EnvPool": envpool_wave,

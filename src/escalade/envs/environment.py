@@ -20,7 +20,7 @@ from escalade.envs.lookup import FactorySpec, described, find_spec
 from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.objects import Bullet, EarlyEnd, is_bullet
 from escalade.envs.pixels.frames import Frames
-from escalade.envs.pixels.wrappers import frame_limit
+from escalade.envs.pixels.wrappers import frame_limit, is_atari
 from escalade.envs.process import close, closed_on_error, headless, mujoco_quiet, quiet
 from escalade.envs.providers import pip_line
 from escalade.envs.readable import check_images, readable, text_parts
@@ -133,7 +133,7 @@ class Environment:
         no-ops come first, and if wrappers of frames stand between.
         """
         asked, registered = self.max_episode_steps, self.spec.max_episode_steps
-        if self.plain or asked is None:
+        if asked is None or (self.plain and not is_atari(self.spec)):
             return asked, None
         if registered is None:  # EnvPool's own has one that its registration does not tell
             return _NEVER if self.exclusive else None, asked

@@ -68,7 +68,7 @@ _EXTRAS = {
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
     """The command that installs the package that an environment misses."""
-    if "opencv" in str(problem):
+    if "cv2" in str(problem):
         return install("pixels")
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     for extra, place in _EXTRAS.items():

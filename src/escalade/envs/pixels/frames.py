@@ -11,10 +11,10 @@ import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
 
+from escalade.envs.pixels.game import Game, Memory, Screen
 from escalade.envs.pixels.wrappers import (
     STICKINESS,
     FrameSkip,
-    NoopStart,
     Owned,
     StickyAction,
     as_image,
@@ -72,9 +72,17 @@ class Frames:
         """Height and width that images are resized to."""
         return (self.resize[0], self.resize[-1]) if self.resize else None
 
-    def kept(self, height: int, width: int) -> tuple[int, ...]:
-        """Top, bottom, left and right of the part of an image that ``crop`` keeps."""
-        return (*(self.crop or (0, height)), 0, width)[:4]
+    def part(self, height: int, width: int) -> tuple[slice, slice]:
+        """The rows and columns of an image that ``crop`` keeps.
+
+        Raises:
+            InputError: it has not so many.
+        """
+        top, bottom, left, right = (*(self.crop or (0, height)), 0, width)[:4]
+        if bottom > height or right > width:
+            shown = ",".join(map(str, self.crop))
+            raise InputError(f"`crop` {shown} reaches out of the image of {height} x {width}")
+        return slice(top, bottom), slice(left, right)
 
     @property
     def pooled_skip(self) -> int:
@@ -117,12 +125,9 @@ class Frames:
         Raises:
             InputError: the environment lacks what an option is about.
         """
-        if is_atari(spec):
-            env = self._wrap_atari(env)
-        elif self.off:
-            env = channels_first(env)
-        else:
-            env = self._wrap_plain(env, spec)
+        if is_atari(spec) and isinstance(env.observation_space, spaces.Box):
+            return self._wrap_game(env)
+        env = channels_first(env) if self.off else self._wrap_plain(env, spec)
         if self.frame_stack == 1:
             return env
         one = env.observation_space
@@ -132,31 +137,21 @@ class Frames:
             return wrappers.ReshapeObservation(env, (self.frame_stack * shape[0], *shape[1:]))
         return env
 
-    def _wrap_atari(self, env: Env) -> Env:
-        space = env.observation_space
-        if not isinstance(space, spaces.Box) or len(space.shape) < 2:
-            return self._wrap_ram(env)
-        if self.off:  # what a wrapper of the user's gives has its channels where they were put
+    def _wrap_game(self, env: Env) -> Env:
+        while isinstance(env, wrappers.OrderEnforcing):
+            env = env.env
+        if self.off and env is not env.unwrapped:  # what it gives has its channels where the user put them
             return channels_first(as_image(env))
         _check_untouched(env)
-        height, width = space.shape[:2] if self.crop or self.size is None else self.size
-        env = wrappers.AtariPreprocessing(
-            env,
-            noop_max=self.noop_max,
-            frame_skip=self.pooled_skip,
-            screen_size=(width, height),
-            grayscale_obs=self.grayscale or len(space.shape) == 2,
-        )
-        if self.crop:
-            env = self._cropped(env)
-            env = wrappers.ResizeObservation(env, self.size) if self.size else env
-        return _first_or_only(env)
-
-    def _wrap_ram(self, env: Env) -> Env:
-        """An Atari game seen through its memory: what is not about images."""
-        self._refuse(_OF_IMAGES, "needs images, and memory is none")
-        env = Owned(env) if self.frame_stack > 1 else env  # a stack holds what was given earlier
-        return NoopStart(env, self.noop_max) if self.noop_max else env
+        game: Any = env.unwrapped
+        raw: tuple[int, ...] = game.observation_space.shape
+        if len(raw) == 1:
+            self._refuse(_OF_IMAGES, "needs images, and memory is none")
+            view: Memory | Screen = Memory(game.ale)
+        else:
+            shown = raw[:2] if self.grayscale else raw
+            view = Screen(game.ale, shown, self.part(*raw[:2]), self.size, pools=self.pooled_skip > 1)
+        return Game(env, view, self.pooled_skip, self.frame_stack, self.noop_max, shows_end=self.off)
 
     def _wrap_plain(self, env: Env, spec: EnvSpec) -> Env:
         self._refuse(("noop_max",), f"is for ALE's games, and {spec.id} is none of them")
@@ -186,14 +181,10 @@ class Frames:
         """The part of the image that is kept."""
         space = env.observation_space
         assert space.shape is not None
-        height, width = space.shape[:2]
-        top, bottom, left, right = self.kept(height, width)
-        if bottom > height or right > width:
-            shown = ",".join(map(str, self.crop))
-            raise InputError(f"`crop` {shown} reaches out of the image of {height} x {width}")
+        part = self.part(*space.shape[:2])
 
         def kept(image: Any) -> Any:
-            return np.ascontiguousarray(image[top:bottom, left:right])
+            return np.ascontiguousarray(image[part])
 
         assert isinstance(space, spaces.Box)
         low, high = kept(space.low), kept(space.high)

@@ -143,22 +143,6 @@ class StickyAction(wrappers.StickyAction[Any, Any]):
         return found
 
 
-class NoopStart(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Starts an episode with 1 to ``most`` no-ops, as Gymnasium's AtariPreprocessing does for images."""
-
-    def __init__(self, env: Env, most: int) -> None:
-        super().__init__(env)
-        self._most = most
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
-        for _ in range(int(self.env.unwrapped.np_random.integers(1, self._most + 1))):
-            observation, _, terminated, truncated, info = self.env.step(NOOP)
-            if terminated or truncated:
-                observation, info = self.env.reset(seed=seed, options=options)
-        return observation, info
-
-
 def channels_first(env: Env) -> Env:
     """The environment with images as (C, H, W): its own, unless they have their channels last."""
     space = env.observation_space
