@@ -5,6 +5,7 @@ import signal
 import pytest
 
 import escalade
+from escalade.storage.run_folder import RunFolder
 
 SMALL = {
     "preset": None,
@@ -58,15 +59,13 @@ def test_the_run_is_returned_if_that_is_asked_for(tmp_path):
 
 
 def test_one_that_comes_after_the_last_generation_counts_too(tmp_path, monkeypatch):
-    from escalade.training import run as session
-
-    write = session.write_card
+    write = RunFolder.write_summary
 
     def interrupted(*given):
         signal.raise_signal(signal.SIGINT)
         write(*given)
 
-    monkeypatch.setattr(session, "write_card", interrupted)
+    monkeypatch.setattr(RunFolder, "write_summary", interrupted)
     with pytest.raises(KeyboardInterrupt):
         escalade.train("CartPole-v1", run_dir=tmp_path / "r", **SMALL)
-    assert (tmp_path / "r" / "README.md").exists()
+    assert (tmp_path / "r" / "summary.json").exists()

@@ -146,11 +146,9 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "unknown environment '__main__:Here': a script defined it, so call escalade.evaluate" in said
     assert said.count("\n") == 1
-    card = (tmp_path / "run" / "README.md").read_text()
-    assert "In the script that has Here, `escalade.train` with these settings" in card
     page = escalade.report(tmp_path / "run", tmp_path / "page.html").read_text()
     assert "It has __main__:Here of a script" in page
-    assert "escalade train __main__:Here" not in card + page
+    assert "escalade train __main__:Here" not in page
 
 
 def local_environment():

@@ -3,12 +3,16 @@
 import gc
 
 import pytest
+from tests.commands import bits
 from torch import nn
 
 import escalade
 from escalade import EnvironmentFailure
+from escalade.cli import main as cli
+from escalade.media.curves import evaluations, read_curves
 from escalade.perturbation import NoiseTable
 from escalade.recorders import WorkersFile, read_notes, read_table
+from escalade.training.loop import Loop
 
 WALK = "tests.environments:Walk-v0"
 TINY = {"preset": None, "population": 4, "hidden": [3], "workers": 0, "eval_episodes": 1, "verbose": False}
@@ -93,3 +97,30 @@ def test_an_exception_of_an_environment_leaves_no_noise_table_behind(tmp_path):
         assert live_tables() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "flags", [["--preset", "none", "--hidden", "3"], ["--lr", "none", "--target-return", "none"]]
+)
+def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny = ["--population", "4", "--strategy", "ars:top_directions=2", "--workers", "0", "--generations", "2"]
+    assert cli.main(["train", "CartPole-v1", *flags, *tiny, "--run-dir", "first"]) == 0
+    assert cli.main(["train", "--config", "first/config.toml", "--run-dir", "again"]) == 0
+    assert bits(tmp_path / "first") == bits(tmp_path / "again")
+    first, again = ((tmp_path / run / "config.toml").read_text() for run in ("first", "again"))
+    assert first.replace("/first", "/again") == again
+
+
+def test_an_evaluation_that_is_older_than_the_policy_is_told_as_such(tmp_path, monkeypatch):
+    options = TINY | {"generations": 5, "eval_every": 3}  # evaluated in generations 1 and 4
+    whole = escalade.train(WALK, run_dir=tmp_path / "whole", **options)
+    monkeypatch.setattr(Loop, "_evaluate_finally", lambda loop: True)  # as where Ctrl-C came
+    cut = escalade.train(WALK, run_dir=tmp_path / "cut", **options)
+    assert [run.summary["updates_since_evaluation"] for run in (whole, cut)] == [0, 2]
+    ends = [evaluations(read_curves(run.folder.path), "generations")[0][-1] for run in (whole, cut)]
+    assert ends == [5, 4]
+    curves = read_curves(whole.folder.path)
+    assert curves.progress["seconds"][-1] <= whole.summary["seconds"]  # rounded alike
+    _, values = evaluations(curves, "seconds")
+    assert values[-1] == pytest.approx(whole.summary["eval_return_mean"])

@@ -40,7 +40,7 @@ _MADE = re.compile(
     r"(\.(?:mp4|gif|onnx|pt2|torchscript\.pt|(?:torchscript\.)?state\.safetensors))"
 )
 """Names of films and exported files of the latest or the best policy."""
-_OTHERS = ("README.md", "tensorboard", "wandb", "trackers.json")  # which a run writes too
+_OTHERS = ("tensorboard", "wandb", "trackers.json")  # which a run writes too
 
 
 class RunFolder:

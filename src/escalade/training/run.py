@@ -38,7 +38,6 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.machine import versions
 from escalade.support.output import ReaderGone, say, wording
 from escalade.support.registry import check_named
-from escalade.training.card import write_card
 from escalade.training.closing import closing_lines
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
@@ -257,7 +256,6 @@ def _leave(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: str) -> 
     summary = summarize(loop, reason, spec.subject, spec.machine)
     if folder is not None:
         folder.write_summary(summary)
-        write_card(folder, spec.title, summary)
         if not plotting_available():
             loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
     return summary

@@ -85,7 +85,7 @@ def test_options_that_a_run_settles_do_not_tell_it_from_its_series(call):
 
 
 def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path, monkeypatch):
-    write = session.write_card
+    write = RunFolder.write_summary
 
     def interrupted(*given):
         signal.raise_signal(signal.SIGINT)
@@ -93,12 +93,12 @@ def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path
 
     series = ["train", *SMALL, "--seeds", "0-1", "--generations", 1, "--run-dir", "two"]
     with monkeypatch.context() as patch:
-        patch.setattr(session, "write_card", interrupted)
+        patch.setattr(RunFolder, "write_summary", interrupted)
         code, out, _ = call(*series)
     assert (code, begun(out)) == (130, ["1 of 2 begins"])
     assert "interrupted; the same command goes on with what is missing" in out
     assert re.search(r"ars +1 ", out)
-    assert (tmp_path / "two" / "seed0" / "README.md").exists()
+    assert (tmp_path / "two" / "seed0" / "summary.json").exists()
     assert not (tmp_path / "two" / "seed1").exists()
     code, out, _ = call(*series)
     assert (code, begun(out)) == (0, ["2 of 2 begins"])

@@ -10,7 +10,7 @@ from tests.later import Later, needs
 
 import escalade
 from escalade import StorageFailure
-from escalade.training import run as session
+from escalade.storage.run_folder import RunFolder
 from escalade.wings.many_runs import sweep as sweeps
 from escalade.wings.many_runs import sweep_study
 from escalade.wings.many_runs.sweep_study import PICTURES, draw_pictures
@@ -97,14 +97,14 @@ def test_a_full_disk_below_optunas_journal_is_one_line_and_the_sweep_goes_on_lat
 def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_begins_no_other(
     tmp_path, monkeypatch, undrawn
 ):
-    said, write = [], session.write_card
+    said, write = [], RunFolder.write_summary
 
     def interrupted(*given):
         signal.raise_signal(signal.SIGINT)
         write(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "write_card", interrupted)
+        patch.setattr(RunFolder, "write_summary", interrupted)
         with pytest.raises(KeyboardInterrupt):
             swept(tmp_path, said)
     begun = sorted(path.parent.parent.name for path in tmp_path.glob("sweep/trial-*/seed5/config.toml"))

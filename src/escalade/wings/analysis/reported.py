@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from escalade.recorders import read_notes
 from escalade.storage.tensors import Stored
 from escalade.strategies.novelty import read_archive
 from escalade.support.numbers import counted, number
-from escalade.training.card import same_again
+from escalade.training.results import updates_of
 from escalade.training.run_facts import RunFacts
 from escalade.wings.analysis.panels import Archived
 
@@ -105,9 +106,12 @@ class Reported:
         if script := of_a_script(vars(config)):
             return [(_SCRIPT.format(script[0]), "")]
         again = [("Trains with the same options and seed, until the same limit:", train_command(config))]
-        changes = same_again(self.facts.summary)
-        if count := changes.get("generations"):
-            same = train_command(config.replace(**changes))
+        summary = self.facts.summary
+        chosen = summary.get("solved") and summary.get("center") is not None  # by the target, of several
+        if not chosen and (count := updates_of(summary)):
+            # The clock and people end it elsewhere, and so does a target if the run was resumed with another.
+            nothing_else: dict[str, Any] = {"seconds": None, "env_steps": None, "target_return": None}
+            same = train_command(config.replace(generations=count, **nothing_else))
             again.append((f"Makes the same {counted(count, 'update')} of the centre, bit for bit:", same))
         return again
 
