@@ -19,7 +19,6 @@ from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load
 from escalade.recorders import History, Recorder, read_rows
-from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
@@ -29,9 +28,8 @@ from escalade.support.registry import Entry
 from escalade.support.shown import shown, table
 from escalade.training.policy_run import policy_spec
 from escalade.training.rows import Callback
-from escalade.training.run import Listeners, OnInterrupt, RunSpec, carry_out
+from escalade.training.run import Listeners, OnInterrupt, RunSpec, carry_out, going_on
 from escalade.training.saved import SavedPolicy
-from escalade.training.saving import Checkpoint
 from escalade.training.sources import inherited
 
 if TYPE_CHECKING:  # a stub alone
@@ -210,16 +208,13 @@ def resume_folder(
             with one_thread():
                 return _run(policy_spec(config, network), folder, listeners)
         with one_thread():
-            found = folder.checkpoints.load_latest(
-                lambda content: _resumed(content, network, folder, changes)
-            )
-            spec, checkpoint = found.checkpoint
-            return _run(spec, folder, listeners, Loaded(checkpoint, found.problems))
+            spec = going_on(folder, lambda content: _resumed(content, network, folder, changes))
+            return _run(spec, folder, listeners)
 
 
 def _resumed(
     content: Stored, network: nn.Module | None, folder: RunFolder, changes: dict[str, Any]
-) -> tuple[RunSpec, Checkpoint]:
+) -> RunSpec:
     """The run that goes on from a checkpoint's content.
 
     Raises:
@@ -229,9 +224,7 @@ def _resumed(
     saved = SavedPolicy.of(content, network, known_to(folder, changes))
     config = saved.config.replace(**changes, run_dir=str(folder.path))
     warm_up_for(config, network)
-    spec, checkpoint = policy_spec(config, network, saved), Checkpoint(content)
-    moved = config.target_return != saved.config.target_return
-    return spec, checkpoint.reopened(config.target_return) if moved else checkpoint
+    return policy_spec(config, network, saved)
 
 
 def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
@@ -242,10 +235,8 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _run(
-    spec: RunSpec, folder: RunFolder, listeners: Listeners, loaded: Loaded[Checkpoint] | None = None
-) -> Run:
-    ended = carry_out(spec, folder, listeners, loaded)
+def _run(spec: RunSpec, folder: RunFolder, listeners: Listeners) -> Run:
+    ended = carry_out(spec, folder, listeners)
     if ended.interrupted and listeners.on_interrupt == "raise":
         raise KeyboardInterrupt(f"{folder.path} is saved")
     return Run(folder, ended.summary, load(folder.policy, spec.module))

@@ -16,8 +16,7 @@ from escalade.engines import Engine
 from escalade.errors import InputError
 from escalade.fitness.work import FitnessSetup
 from escalade.policies.population.layout import Layout, M, copy_module
-from escalade.recorders import Goals, History, Row, read_rows
-from escalade.storage.checkpoints import Loaded
+from escalade.recorders import Goals, History, Row
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Stored
 from escalade.strategies import Strategy
@@ -26,8 +25,7 @@ from escalade.support.numbers import plain, workers_in_words
 from escalade.support.shown import shown, table
 from escalade.training.fitness_objective import FitnessObjective
 from escalade.training.limits import Limits
-from escalade.training.run import Ended, Listeners, RunSpec, carry_out
-from escalade.training.saving import Checkpoint
+from escalade.training.run import Ended, Listeners, RunSpec, carry_out, going_on
 from escalade.training.strategy import refuse_ranks
 
 _UNSEEN = ("parameters", "order_of_parameters", "types", "frozen_and_buffers", "device")
@@ -127,9 +125,9 @@ def module_spec(
         objective=partial(
             FitnessObjective,
             setup,
-            direction=_sign(strategy),
+            direction=1.0 if strategy.direction == "maximize" else -1.0,
             batch=batch,
-            facts={"run": "evolve", "config": facts, "target": _target(limits)},
+            facts={"run": "evolve", "config": facts},
             novelty=None if novelty is None else Novelty(novelty),
         ),
         engine=engine,
@@ -161,55 +159,30 @@ def run_module(
         InputError: the folder's run is another one.
         EnvironmentFailure: fitness raised, or did not return a number.
     """
-    history, loaded = _History(), None
+    history = _History()
     if folder is not None and resume and not folder.untouched():
-        loaded = folder.checkpoints.load_latest(lambda content: _checked(content, spec, facts, folder))
-        history.rows += _rows(folder, loaded)
+        spec = going_on(folder, lambda content: _checked(content, spec, facts, folder))
     elif folder is not None:
         folder.write_config(spec.config)
-    ended = carry_out(spec, folder, replace(listeners, recorders=[history, *listeners.recorders]), loaded)
+    ended = carry_out(spec, folder, replace(listeners, recorders=[history, *listeners.recorders]))
     return _result(module, ended, folder, history)
 
 
-def _target(limits: Limits) -> State:
-    """The target as a checkpoint records it: a resumed run may have another."""
-    return {"target_return": limits.target_return, "target_patience": limits.target_patience}
-
-
-def _sign(strategy: Strategy) -> float:
-    """1 to maximise, -1 to minimise."""
-    return 1.0 if strategy.direction == "maximize" else -1.0
-
-
-def _rows(folder: RunFolder, loaded: Loaded[Checkpoint]) -> list[Row]:
-    """The rows that a resumed run goes on from."""
-    if not folder.progress.exists():
-        return []
-    return [row for row in read_rows(folder.progress) if row.generation <= loaded.checkpoint.progress.rows]
-
-
-def _checked(content: Stored, spec: RunSpec, facts: State, folder: RunFolder) -> Checkpoint:
-    """The checkpoint that the run goes on from.
+def _checked(content: Stored, spec: RunSpec, facts: State, folder: RunFolder) -> RunSpec:
+    """The run, if it may go on from a checkpoint's content.
 
     Raises:
         InputError: it is of another run.
     """
-    state = content.state
-    if state.get("run") != "evolve":
-        raise InputError(
-            f"run_dir {folder.path} holds a run of escalade.train: resume it with escalade.resume"
-        )
-    for name in state["config"] | facts:
-        here, there = facts.get(name), state["config"].get(name)
+    saved = content.state["config"]
+    for name in saved | facts:
+        here, there = facts.get(name), saved.get(name)
         if here != there:
             raise InputError(
                 f"run_dir {folder.path} holds a run whose {name} is {there}, not {here}: resume with the "
                 f"same (only {_MAY_CHANGE}), or name another folder"
             )
-    checkpoint, limits = Checkpoint(content), spec.limits
-    if state["target"] == _target(limits):
-        return checkpoint
-    return checkpoint.reopened(limits.target_return, _sign(spec.strategy))
+    return spec
 
 
 def _result(module: M, ended: Ended, folder: RunFolder | None, history: _History) -> Evolution[M]:
@@ -223,7 +196,7 @@ def _result(module: M, ended: Ended, folder: RunFolder | None, history: _History
         center=np.asarray(loop.strategy.center.detach().cpu().numpy()),
         best=best,
         best_return=best_return,
-        history=History(history.rows),
+        history=History([*ended.earlier, *history.rows]),
         generations=loop.progress.rows,
         stop_reason=summary["stop_reason"],
         summary=summary,

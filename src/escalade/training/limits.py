@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from escalade.errors import InputError
 from escalade.recorders.goals import duration
+from escalade.storage.tensors import State
 from escalade.strategies.shaping import usable
 from escalade.support.numbers import number, real_number, whole_number
 from escalade.training.objective import Array, Evaluation
@@ -35,6 +37,15 @@ class Deadline:
     def set(self, seconds: float | None) -> None:
         """Give what comes now so many seconds; None: as long as it takes."""
         self._seconds, self._at = seconds, math.inf if seconds is None else None
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """Give what is done in here so many seconds."""
+        self.set(seconds)
+        try:
+            yield
+        finally:
+            self.set(None)
 
     def __call__(self) -> None:
         now = time.monotonic()
@@ -68,6 +79,11 @@ class Limits:
         if self.target_return is not None:
             real_number(self.target_return, "target_return")
         whole_number(self.target_patience, "target_patience", 1)
+
+    @property
+    def target(self) -> State:
+        """The target as a checkpoint records it: a resumed run may have another."""
+        return {"target_return": self.target_return, "target_patience": self.target_patience}
 
     def seconds_for_generation(self, progress: Progress) -> float | None:
         """Seconds after which a generation that has not ended is given up; None where there is no budget.

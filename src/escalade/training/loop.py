@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,24 +21,13 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.machine import versions
 from escalade.training.limits import Limits, Pace, TimeUp, clearly_harder, meets, refutation, with_failures
 from escalade.training.notes import Notes
-from escalade.training.objective import Evaluation, Objective, Outcome, copy_of_center
+from escalade.training.objective import Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
 from escalade.training.rows import Callback, View, answer_of, make_row, rank_center
 from escalade.training.saving import Saver
 
 _PROBED = "probed"
 """Kind of note in a checkpoint that says: the run was probed for what it cannot reproduce."""
-
-
-class _Measured(NamedTuple):
-    """A generation whose members were measured, before the strategy is told."""
-
-    outcome: Outcome
-    judged: Evaluation | None
-    """The evaluation that counts."""
-    solved: bool
-    failed: int
-    """Members' episodes that failed, or gave no usable number."""
 
 
 class Loop:
@@ -106,7 +94,6 @@ class Loop:
             row = self.generation()
             if row is None:
                 return "seconds" if self._cut else "interrupted"
-            self._save()
             asked = self._call_back(row)
             if not self.progress.solved and not self._tell_of_impurity():
                 return "interrupted"
@@ -117,43 +104,45 @@ class Loop:
     def generation(self) -> Row | None:
         """One turn of algorithm 2; None where an interrupt or the end of the time has left all as it was."""
         began, scales = time.monotonic(), (self.strategy.sigma, self.strategy.lr)
-        measured = self._measure(began)
-        if measured is None:
-            return None
-        outcome = measured.outcome
-        if not measured.solved:  # else the center stays as it was confirmed
-            self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
-            self.objective.learn(outcome)
-        self._count(measured, time.monotonic() - began)
-        seconds = time.monotonic() - began
-        row = self._record(measured, scales, seconds)
-        self.deadline.ended(self.progress, seconds)
-        return row
-
-    def _measure(self, began: float) -> _Measured | None:
-        """Ask for members, measure and judge them; None if that was interrupted, or the time ended."""
-        number = self.progress.generation + 1
-        self.deadline.set(self.limits.seconds_for_generation(self.progress))
+        allowed = self.limits.seconds_for_generation(self.progress)
         try:
-            with self._saved_if_it_fails():
+            with self.deadline.within(allowed), self._saved_if_it_fails():
                 outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
-                describe = partial(self._describe, outcome)
-                bad = self.notes.check_usable(number, outcome.scores, describe)
-                self.notes.check_evaluation(outcome.evaluation)
-            judged, solved = self._judge(outcome)
+                failed = self._check(outcome)
+                judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
             return None
         except TimeUp:
             self._give_up(time.monotonic() - began)
             return None
-        finally:
-            self.deadline.set(None)
-        self.notes.report_unusable(number, bad, describe)
+        self._tell_of(outcome, failed)
+        if not solved:  # else the center stays as it was confirmed
+            self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
+            self.objective.learn(outcome)
+        counts = outcome.counts + Counts(seconds=time.monotonic() - began, failed=len(failed))
+        if judged is not None and judged is not outcome.evaluation:
+            counts += judged.counts
+        self.progress.count(counts, solved=solved)
+        row = self._record(outcome, judged, scales, counts.seconds)
+        self.deadline.ended(self.progress, counts.seconds)
+        self._save()
+        return row
+
+    def _check(self, outcome: Outcome) -> NDArray[np.intp]:
+        """The places of the scores that are not usable, if there are not too many."""
+        describe = partial(self._describe, outcome)
+        failed = self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
+        self.notes.check_evaluation(outcome.evaluation)
+        return failed
+
+    def _tell_of(self, outcome: Outcome, failed: NDArray[np.intp]) -> None:
+        """Say what a generation showed that its watcher should know."""
+        number = self.progress.generation + 1
+        self.notes.report_unusable(number, failed, partial(self._describe, outcome))
         if outcome.evaluation is not None:
             self.notes.report_evaluation(number, outcome.evaluation.raised)
         for kind, hint in outcome.hints.items():
             self.notes.say_once(hint, kind)
-        return _Measured(outcome, judged, solved, len(bad))
 
     def _describe(self, outcome: Outcome, place: int) -> str:
         """Say whose a generation's n-th score is, and what it came to."""
@@ -215,8 +204,8 @@ class Loop:
             return None, False
         streak = self.progress.target_streak + 1 if self._meets_target(evaluation) else 0
         if (target := self.limits.target_return) is not None and streak >= self.limits.target_patience:
-            with self._saved_if_it_fails():  # an interrupt in here leaves all as it was
-                self.notes.check_evaluation(judged := self.objective.confirm(self.strategy, evaluation))
+            judged = self.objective.confirm(self.strategy, evaluation)  # an interrupt leaves all as it was
+            self.notes.check_evaluation(judged)
             self.progress.tries += 1
             self.progress.tried.append(clearly_harder(judged, target, self.objective.direction))
             solved = self._meets_target(judged, self.progress.tries)
@@ -252,24 +241,14 @@ class Loop:
         if isinstance(self.strategy, Centers):
             done.eval_center = self.strategy.drawn
 
-    def _count(self, measured: _Measured, seconds: float) -> None:
-        outcome, judged = measured.outcome, measured.judged
-        counts = outcome.counts + Counts(seconds=seconds, failed=measured.failed)
-        if judged is not None and judged is not outcome.evaluation:
-            counts += judged.counts
-        if measured.solved:
-            self.progress.solving = counts
-        else:
-            self.progress.generation += 1
-            self.progress.updates += counts
-
-    def _record(self, measured: _Measured, scales: tuple[float, float], seconds: float) -> Row:
-        outcome = measured.outcome
+    def _record(
+        self, outcome: Outcome, judged: Evaluation | None, scales: tuple[float, float], seconds: float
+    ) -> Row:
         self._behaviours = outcome.behaviours
         rank, fitness, center = rank_center(outcome, self.objective.direction)
         if outcome.evaluation is not None and not self.progress.solved:
             self.notes.explain_rank(self.progress.rows, fitness, center)
-        facts = (outcome, measured.judged, self.progress, self.strategy)
+        facts = (outcome, judged, self.progress, self.strategy)
         row = make_row(*facts, scales=scales, rank=rank, seconds=seconds)
         for recorder in self.recorders:
             recorder.generation(row)
@@ -297,25 +276,19 @@ class Loop:
 
     def _evaluate_finally(self) -> bool:
         """Evaluate the centre as the run leaves it; False where that was interrupted: resuming does it."""
-        self.deadline.set(self.limits.seconds_for_last_evaluation(self.progress, cut=self._cut))
+        seconds = self.limits.seconds_for_last_evaluation(self.progress, cut=self._cut)
         try:
-            evaluation = self.objective.evaluate(self.strategy)
+            with self.deadline.within(seconds):
+                evaluation = self.objective.evaluate(self.strategy)
             self.notes.check_evaluation(evaluation)
         except KeyboardInterrupt:
             return False
         except TimeUp:
             self.notes.say("the last evaluation had not ended when its time was up: it is left out")
             return True
-        finally:
-            self.deadline.set(None)
         self._remember(evaluation)
         self.progress.updates += evaluation.counts
         return True
-
-    @property
-    def center(self) -> NDArray[np.float32]:
-        """The unperturbed parameters, shape (dimension,)."""
-        return copy_of_center(self.strategy)
 
     def state(self) -> tuple[Tensors, State]:
         """Everything that :meth:`load_state` needs to go on bit for bit."""
@@ -325,6 +298,7 @@ class Loop:
             **facts,
             "strategy": numbers,
             "progress": self.progress.to_dict(),
+            "target": self.limits.target,
             "versions": versions(),
         }
 

@@ -70,7 +70,7 @@ def policy_spec(
         config=to_toml(config),
         info=(*info_columns(config.info_keys), *drawn, *searched),
         trackers=config.recorder,
-        first_notes=_first_notes(config, parts),
+        first_notes=_first_notes(config, parts) if saved is None else (),
     )
 
 

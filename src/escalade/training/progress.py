@@ -82,6 +82,14 @@ class Progress:
         """Generations, as rows and summary count them: the one that met the target is no update, and one."""
         return self.generation + self.solved
 
+    def count(self, counts: Counts, *, solved: bool) -> None:
+        """Count a generation: one that met the target, or another update of the centre."""
+        if solved:
+            self.solving = counts
+        else:
+            self.generation += 1
+            self.updates += counts
+
     def reopen(self, target: float | None, direction: float = 1.0) -> None:
         """Let a run go on for another ``target``; of a solved one, the last generation runs again.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from torch import nn
@@ -20,6 +20,7 @@ from escalade.recorders import (
     Goals,
     PopulationFile,
     Recorder,
+    Row,
     RunInfo,
     WorkersFile,
     check_recorders,
@@ -29,9 +30,9 @@ from escalade.recorders import (
     rewind_table,
     start_recorders,
 )
-from escalade.storage.checkpoints import Loaded
 from escalade.storage.files import storage
 from escalade.storage.run_folder import RunFolder
+from escalade.storage.tensors import Stored, record
 from escalade.strategies import Strategy
 from escalade.support.imports import install
 from escalade.support.interrupts import Interrupts
@@ -45,7 +46,7 @@ from escalade.training.objective import Objective
 from escalade.training.progress import Progress
 from escalade.training.results import summarize, updates_of
 from escalade.training.rows import Callback
-from escalade.training.saving import Checkpoint, Saver
+from escalade.training.saving import Saver, reopened
 
 OnInterrupt = Literal["raise", "return"]
 MakeObjective = Callable[[Engine, Interrupts, RunFolder | None], Objective]
@@ -94,29 +95,55 @@ class RunSpec:
     """The columns of its rows' :attr:`escalade.recorders.Row.info`."""
     trackers: Sequence[str] = ()
     """Names of recorders that come after the console, which shows what they say."""
-    first_notes: Sequence[str] = field(default_factory=list)
-    """Notes of a run that begins."""
+    first_notes: Sequence[str] = ()
+    """Notes before its first generation."""
+    checkpoint: Stored | None = None
+    """The content of the checkpoint that it goes on from; None begins."""
+
+    @property
+    def progress(self) -> Progress:
+        """The progress of the run until now."""
+        return Progress() if self.checkpoint is None else record(Progress, self.checkpoint.state["progress"])
+
+
+def going_on(folder: RunFolder, resumed: Callable[[Stored], RunSpec]) -> RunSpec:
+    """The run that goes on from the newest checkpoint in ``folder`` that can be used.
+
+    Args:
+        folder: of the run.
+        resumed: makes the run of a checkpoint's content, or raises :class:`escalade.storage.tensors.Damaged`.
+
+    Raises:
+        InputError: no checkpoint is left.
+    """
+    found = folder.checkpoints.load_latest(lambda content: (content, resumed(content)))
+    content, spec = found.checkpoint
+    again = reopened(content, spec.limits.target, -1.0 if spec.goals.minimize else 1.0)
+    if again is not content:  # else that on the disk counts a row that nobody would write again
+        folder.checkpoints.save(again.state["progress"]["generation"], *again)
+    notes = [f"{problem}: going on from the checkpoint before it" for problem in found.problems]
+    return replace(spec, checkpoint=again, first_notes=notes)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended: its loop, the contents of summary.json, and whether it was interrupted."""
+    """A run that has ended."""
 
     loop: Loop
     summary: dict[str, Any]
+    """The contents of summary.json."""
     interrupted: bool
+    earlier: Sequence[Row]
+    """The rows that it went on from."""
 
 
-def carry_out(
-    spec: RunSpec, folder: RunFolder | None, listeners: Listeners, loaded: Loaded[Checkpoint] | None = None
-) -> Ended:
-    """Run from the first generation, or the ``loaded`` checkpoint, to the last file.
+def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> Ended:
+    """Run from the first generation, or the checkpoint, to the last file.
 
     Args:
         spec: the run.
         folder: where it writes; None writes nothing.
         listeners: recorders and callbacks; all recorders are closed at the end.
-        loaded: the checkpoint that a resumed run goes on from.
 
     Raises:
         InputError: a recorder cannot be started, or progress.csv is damaged.
@@ -124,10 +151,9 @@ def carry_out(
     engine = spec.engine()
     with _let_go(engine), closing(engine), Interrupts() as interrupts:
         with ExitStack() as recording:
-            lost = 0 if folder is None else _rewind(folder, spec, loaded)
+            info = _prepared(spec, folder)
             announcer = Announcer()
             recording.callback(announcer.give_to, ignore_note)  # at last: recorders speak when they close
-            info = _run_info(spec, folder, loaded, lost)
             recorders = start_recorders(_wanted(spec, folder, listeners), info, recording, announcer)
             if folder is not None and isinstance(engine, Dispatcher):
                 told = [*recorders] if engine.reports == "nodes" else []
@@ -135,10 +161,9 @@ def carry_out(
                 recording.callback(recorders[-1].close)
             loop = make_loop(spec, engine, interrupts, folder, recorders, listeners)
             engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
-            again = _begin(loop, spec, folder, loaded, lost)
+            again = _begin(loop, spec, info)
             announcer.give_to(loop.notes.say)
-            reason = loop.run()
-            summary = _leave(loop, spec, folder, reason)
+            summary = _leave(loop, spec, folder, loop.run())
         if folder is not None and summary["generations"] and plotting_available():
             cut = spec.options.get("cutoff") is not None
             plot_run(folder.path, folder.curve, spec.goals.target_return, spec.title, cut=cut)
@@ -147,7 +172,7 @@ def carry_out(
             with suppress(ReaderGone):  # the run has ended, and is saved
                 for line in closing_lines(summary, place, again=again):
                     say(wording.get()(line))
-    return Ended(loop, summary, bool(interrupts.requested))
+    return Ended(loop, summary, bool(interrupts.requested), info.earlier)
 
 
 def make_loop(
@@ -187,21 +212,12 @@ def _wanted(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> li
     return [*files, *listeners.recorders, *(["console"] if listeners.verbose else []), *spec.trackers]
 
 
-def _run_info(
-    spec: RunSpec, folder: RunFolder | None, loaded: Loaded[Checkpoint] | None, lost: int
-) -> RunInfo:
-    first = 1 if loaded is None else loaded.checkpoint.progress.rows + 1
+def _prepared(spec: RunSpec, folder: RunFolder | None) -> RunInfo:
+    """Facts for recorders; what is later than the checkpoint, or half written, goes from the folder."""
     facts = {**spec.subject, **spec.machine, **spec.options}
-    earlier = read_rows(folder.progress) if folder is not None and folder.progress.exists() else []
-    return RunInfo(folder, spec.goals, spec.info, facts, first, lost, earlier)
-
-
-def _rewind(folder: RunFolder, spec: RunSpec, loaded: Loaded[Checkpoint] | None) -> int:
-    """Drop what is later than the checkpoint, or half written; return the recorded generations of that."""
-    done = Progress() if loaded is None else loaded.checkpoint.progress
-    if loaded is not None and not loaded.checkpoint.on_disk:
-        # First: the checkpoint that is there counts a row that nobody would write again.
-        folder.checkpoints.save(done.generation, *loaded.checkpoint.content)
+    if folder is None:
+        return RunInfo(None, spec.goals, spec.info, facts)
+    done = spec.progress
     lost = rewind(folder.progress, done.rows, spec.info)  # before all else, as it may refuse
     folder.forget_after(done.generation)
     if done.best_return is None:
@@ -210,37 +226,31 @@ def _rewind(folder: RunFolder, spec: RunSpec, loaded: Loaded[Checkpoint] | None)
     rewind_notes(folder.notes, done.said)
     rewind_table(folder.population, PopulationFile.COLUMNS, done.rows)
     rewind_table(folder.workers, WorkersFile.COLUMNS, done.rows)
-    return lost
+    earlier = read_rows(folder.progress) if folder.progress.exists() else []
+    return RunInfo(folder, spec.goals, spec.info, facts, done.rows + 1, lost, earlier)
 
 
-def _begin(
-    loop: Loop, spec: RunSpec, folder: RunFolder | None, loaded: Loaded[Checkpoint] | None, lost: int
-) -> bool:
+def _begin(loop: Loop, spec: RunSpec, info: RunInfo) -> bool:
     """Put ``loop`` where the folder stands; True if it had reached its target or a limit before."""
+    if spec.checkpoint is not None:
+        loop.load_state(*spec.checkpoint)
+    for text in spec.first_notes:
+        loop.notes.say(text)
     again = False
-    if loaded is None:
-        for text in spec.first_notes:
-            loop.notes.say(text)
-    elif folder is not None:
-        again = _go_on(loop, folder, loaded, lost)
-    if folder is not None:
-        folder.write_config(spec.config)  # after all checks; a resumed run may have changed options
+    if info.folder is not None:
+        if spec.checkpoint is not None:
+            again = _go_on(loop, spec.checkpoint, info.folder, info.repeated)
+        info.folder.write_config(spec.config)  # after all checks; a resumed run may have changed options
     return again
 
 
-def _go_on(loop: Loop, folder: RunFolder, loaded: Loaded[Checkpoint], lost: int) -> bool:
-    """Take over the checkpoint; True if nothing is left to run. ``lost`` generations rerun."""
-    checkpoint = loaded.checkpoint
-    loop.load_state(*checkpoint.content)
-    for problem in loaded.problems:
-        loop.notes.say(f"{problem}: going on from the checkpoint before it")
-    if (before := checkpoint.content.state["versions"]) != versions():
+def _go_on(loop: Loop, checkpoint: Stored, folder: RunFolder, lost: int) -> bool:
+    """Say where the run goes on; True if nothing is left to run. ``lost`` generations rerun."""
+    if (before := checkpoint.state["versions"]) != versions():
         loop.notes.say(f"the run was saved with {before}, this is {versions()}: last bits may differ")
     if loop.limits.reached(loop.progress) is not None:
         return True  # nothing runs, and what is there may stay
-    # Of a run that goes on to another target, the later ones did have a checkpoint.
-    why = "have no checkpoint and " if checkpoint.on_disk else ""
-    rerun = f": {lost} later ones {why}are run again" if lost else ""
+    rerun = f": {lost} later ones are run again" if lost else ""
     loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{rerun}")
     if summary := folder.read_summary():
         folder.rename_made(updates_of(summary), summary.get("best_generation"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Stored, Tensors, record
@@ -14,25 +12,13 @@ from escalade.training.progress import Progress
 _SHARE = 50  # checkpoints may take one part in this of the time
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """The start of a resumed run."""
-
-    content: Stored
-    on_disk: bool = True
-    """False for a state that was changed in memory."""
-
-    @cached_property
-    def progress(self) -> Progress:
-        """The progress of the run until then."""
-        return record(Progress, self.content.state["progress"])
-
-    def reopened(self, target: float | None, direction: float = 1.0) -> Checkpoint:
-        """The same, for another ``target``: a solved run goes on."""
-        progress = record(Progress, self.content.state["progress"])
-        progress.reopen(target, direction)
-        state = {**self.content.state, "progress": progress.to_dict()}
-        return Checkpoint(Stored(self.content.tensors, state), on_disk=False)
+def reopened(content: Stored, target: State, direction: float) -> Stored:
+    """A checkpoint's content; for another ``target`` than its own, that of a run which may go on."""
+    if content.state["target"] == target:
+        return content
+    progress = record(Progress, content.state["progress"])
+    progress.reopen(target["target_return"], direction)
+    return Stored(content.tensors, {**content.state, "progress": progress.to_dict(), "target": target})
 
 
 class Saver:
