@@ -43,24 +43,13 @@ def test_each_part_has_the_outputs_and_the_actions_that_it_has_alone():
     assert actions.bounded
 
 
-def test_an_action_map_may_name_each_dimension_of_the_boxes():
-    space = HYBRID["platform"]()
-    each = ActionMap(space, "tanh,rescale")
-    assert [part.bounding for part in each.parts] == ["clip", "tanh", "rescale"]
-    with pytest.raises(InputError, match="names 3 dimensions, and there are 2"):
-        ActionMap(space, "tanh,rescale,clip")
-
-
-def test_auto_is_replaced_by_what_it_means_for_the_parts():
-    actions = ActionMap(HYBRID["platform"](), "auto", "auto")
-    assert (actions.bounding, actions.head) == ("rescale", "sample")
-    assert actions == ActionMap(HYBRID["platform"](), "rescale", "sample")
-    mixed = spaces.Dict(a=spaces.Box(-1.0, 1.0, (2,)), b=spaces.Box(0.0, 90.0, (1,)))
-    assert (ActionMap(mixed, head="auto").bounding, ActionMap(mixed, head="auto").head) == (
-        "clip,clip,rescale",
-        "plain",
-    )
-    assert ActionMap(HYBRID["agents"](), "auto", "auto").bounding == "clip"
+def test_an_action_map_is_that_of_all_boxes_and_auto_draws_the_choices():
+    actions = ActionMap(HYBRID["platform"](), head="auto")
+    assert actions.head == "sample"
+    assert [part.bounding for part in actions.parts] == ["clip", "rescale", "rescale"]
+    assert [part.head for part in actions.parts] == ["sample", "plain", "plain"]
+    with pytest.raises(InputError, match="a Dict or Tuple has one map for all"):
+        ActionMap(HYBRID["platform"](), "tanh,rescale")
 
 
 def test_a_head_of_bins_is_for_the_boxes():

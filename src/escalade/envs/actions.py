@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -44,10 +44,10 @@ class ActionMap:
     head: str = "plain"
 
     def __post_init__(self) -> None:
-        if self.parts:  # which have been checked
-            self._settle()
-        else:
+        if not self.parts:  # which have been checked
             self._check()
+        elif self.head == "auto":
+            object.__setattr__(self, "head", "sample" if self.draws else "plain")
 
     def _check(self) -> None:
         known = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
@@ -74,17 +74,6 @@ class ActionMap:
             if not isinstance(self.space, spaces.Box):
                 raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain` or sample")
             self._bin_values(self.space)
-
-    def _settle(self) -> None:
-        """Name what the parts do: `auto` need not mean the same in a later version."""
-        if self.head == "auto":
-            object.__setattr__(self, "head", "sample" if self.draws else "plain")
-        names = list[str]()
-        for part in self.parts:
-            if isinstance(part.space, spaces.Box):
-                own = part.bounding.split(",")
-                names += own * (int(np.prod(part.space.shape)) // len(own))
-        object.__setattr__(self, "bounding", names[0] if len(set(names)) == 1 else ",".join(names) or "clip")
 
     @cached_property
     def parts(self) -> list[ActionMap]:
@@ -168,11 +157,11 @@ class ActionMap:
         if parts:
             return Assembled(space, [part.compile() for part in parts], [part.outputs for part in parts])
         if isinstance(space, spaces.Discrete):
-            return _Argmax(int(space.start))
+            return partial(_largest, int(space.start))
         if isinstance(space, spaces.MultiDiscrete):
-            return _GroupedArgmax(space)
+            return partial(_largest_of_groups, space, np.cumsum(space.nvec.reshape(-1))[:-1])
         if isinstance(space, spaces.MultiBinary):
-            return _Signs(space)
+            return partial(_signs, space.shape)
         assert isinstance(space, spaces.Box)
         if self.head != "plain":
             return _Bins(space, self._bin_values(space))
@@ -200,34 +189,20 @@ class ActionMap:
         )
 
 
-class _Argmax:
-    def __init__(self, start: int) -> None:
-        self.start = start
-
-    def __call__(self, raw: Array) -> Array:
-        two = raw.shape[1] == 2  # then a comparison is several times cheaper than argmax
-        best = (raw[:, 1] > raw[:, 0]).astype(np.int64) if two else raw.argmax(axis=1)
-        return best + self.start if self.start else best
+def _largest(start: int, raw: Array) -> Array:
+    two = raw.shape[1] == 2  # then a comparison is several times cheaper than argmax
+    best = (raw[:, 1] > raw[:, 0]).astype(np.int64) if two else raw.argmax(axis=1)
+    return best + start if start else best
 
 
-class _GroupedArgmax:
-    def __init__(self, space: spaces.MultiDiscrete) -> None:
-        sizes = space.nvec.reshape(-1)
-        self.ends = np.cumsum(sizes)[:-1]
-        self.start, self.shape, self.dtype = space.start.reshape(-1), space.shape, space.dtype
-
-    def __call__(self, raw: Array) -> Array:
-        choices = [group.argmax(axis=1) for group in np.split(raw, self.ends, axis=1)]
-        chosen: Array = np.stack(choices, axis=1) + self.start
-        return chosen.reshape(-1, *self.shape).astype(self.dtype)
+def _largest_of_groups(space: spaces.MultiDiscrete, ends: Array, raw: Array) -> Array:
+    choices = [group.argmax(axis=1) for group in np.split(raw, ends, axis=1)]
+    chosen: Array = np.stack(choices, axis=1) + space.start.reshape(-1)
+    return chosen.reshape(-1, *space.shape).astype(space.dtype)
 
 
-class _Signs:
-    def __init__(self, space: spaces.MultiBinary) -> None:
-        self.shape = space.shape
-
-    def __call__(self, raw: Array) -> Array:
-        return (raw > 0).astype(np.int8).reshape(-1, *self.shape)
+def _signs(shape: tuple[int, ...], raw: Array) -> Array:
+    return (raw > 0).astype(np.int8).reshape(-1, *shape)
 
 
 class _Bins:
@@ -252,40 +227,23 @@ class _Bounded:
         self.inner = np.dtype(np.float64 if kind in "iu" or space.dtype == np.float64 else np.float32)
         self.whole = kind in _WHOLE  # the nearest of them: a cast would take what is nearest to 0
         self.low, self.high = low.astype(self.inner), high.astype(self.inner)
-        self.bounded = (space.bounded_below & space.bounded_above).reshape(-1)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
-            middle = np.where(self.bounded, low / 2 + high / 2, 0)
-            half = np.where(self.bounded, high / 2 - low / 2, 1)
-            wide = not np.isfinite(half.astype(np.float32)).all()
-        precision = np.float64 if wide else np.float32
-        self.middle: Array = middle.astype(precision)
-        self.half: Array = half.astype(precision)
+        bounded = (space.bounded_below & space.bounded_above).reshape(-1)
+        with np.errstate(invalid="ignore"):  # infinite ends, which np.where leaves out
+            self.middle: Array = np.where(bounded, low / 2 + high / 2, 0).astype(np.float32)
+            self.half: Array = np.where(bounded, high / 2 - low / 2, 1).astype(np.float32)
         names = bounding.split(",")
-        self.one = names[0] if len(set(names)) == 1 else None
         each = np.array(names * (len(low) // len(names)))
-        self.groups = {name: np.flatnonzero(each == name) for name in set(names) - {"clip"}}
-        self.squashed = self.bounded & (each != "clip")
-        self.unbounded = not np.isfinite(np.concatenate([low, high])).any()
+        self.maps = {name: bounded & (each == name) for name in set(names) - {"clip"}}
+        """Dimensions whose numbers a map squashes to [-1, 1] first, by its name."""
 
     def __call__(self, raw: Array) -> Array:
-        if self.unbounded:
-            raw = np.rint(raw) if self.whole else raw
-            return raw.reshape(-1, *self.shape).astype(self.dtype)
-        if self.groups:
-            raw = np.where(self.squashed, self.middle + self.half * self._squash(raw), raw)
+        mapped = raw
+        for name, chosen in self.maps.items():
+            mapped = np.where(chosen, self.middle + self.half * _SQUASHED[name](raw), mapped)
         # minimum and maximum spare np.clip's overhead, which a small batch would feel
-        raw = np.minimum(np.maximum(raw.astype(self.inner, copy=False), self.low), self.high)
-        raw = np.rint(raw) if self.whole else raw
-        return raw.reshape(-1, *self.shape).astype(self.dtype, copy=False)
-
-    def _squash(self, raw: Array) -> Array:
-        """Numbers from -1 to 1, of each dimension by its own map; those that are clipped stay as they are."""
-        if self.one is not None:
-            return _SQUASHED[self.one](raw)
-        squashed = raw.copy()
-        for name, chosen in self.groups.items():
-            squashed[:, chosen] = _SQUASHED[name](raw[:, chosen])
-        return squashed
+        kept = np.minimum(np.maximum(mapped.astype(self.inner, copy=False), self.low), self.high)
+        kept = np.rint(kept) if self.whole else kept
+        return kept.reshape(-1, *self.shape).astype(self.dtype, copy=False)
 
 
 # sigmoid(x) = (1 + tanh(x / 2)) / 2, of which the middle and the half make all of the range.

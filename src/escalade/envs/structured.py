@@ -24,29 +24,24 @@ def is_structured(space: spaces.Space[Any]) -> bool:
 def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spaces.Space[Any], str, str]]:
     """Return the innermost parts of a Dict or Tuple, each with its action map and head, in order of outputs.
 
-    Several names in ``bounding`` are those of the dimensions of its Boxes. A ``head`` of bins is that of its
-    Boxes, and the head ``sample`` that of the other parts.
+    A ``head`` of bins is that of its Boxes, and the head ``sample`` that of the other parts.
 
     Raises:
-        InputError: ``bounding`` has another number of names, or there is no Box for the head.
+        InputError: ``bounding`` names single dimensions, or there is no part for the head.
     """
     if not is_structured(space):
         return []
-    leaves, names = leaves_of(space), bounding.split(",")
-    sizes = [int(np.prod(leaf.shape)) if isinstance(leaf, spaces.Box) else 0 for leaf in leaves]
-    if len(names) not in (1, sum(sizes)):
-        raise InputError(f"`action_map` {bounding} names {len(names)} dimensions, and there are {sum(sizes)}")
-    if head not in ("auto", "plain", "sample") and not any(sizes):
+    if "," in bounding:
+        raise InputError(f"`action_map` {bounding} names dimensions: a Dict or Tuple has one map for all")
+    leaves = leaves_of(space)
+    boxes = [isinstance(leaf, spaces.Box) for leaf in leaves]
+    if head not in ("auto", "plain", "sample") and not any(boxes):
         raise InputError(f"head {head!r} needs a Box in the action space; use `head=plain`")
-    if head == "sample" and all(sizes):
+    if head == "sample" and all(boxes):
         raise InputError("head 'sample' needs a discrete part in the action space; use `head=plain`")
-    own = iter(names * (sum(sizes) if len(names) == 1 else 1))
-    each = [",".join(next(own) for _ in range(size)) or "clip" for size in sizes]
-    of_boxes, of_choices = {"auto": ("plain", "sample"), "sample": ("plain", "sample")}.get(
-        head, (head, "plain")
-    )
-    heads = [of_boxes if size else of_choices for size in sizes]
-    return list(zip(leaves, each, heads, strict=True))
+    drawn = head in ("auto", "sample")
+    of_box, of_choice = ("plain", "sample") if drawn else (head, "plain")
+    return [(leaf, bounding, of_box if box else of_choice) for leaf, box in zip(leaves, boxes, strict=True)]
 
 
 def leaves_of(space: spaces.Space[Any]) -> list[spaces.Space[Any]]:

@@ -154,32 +154,23 @@ class _BoundedActions(nn.Module):
     def __init__(self, compiled: Any) -> None:
         super().__init__()
         self._shape, self._dtype = compiled.shape, _torch_type(compiled.dtype)
-        self._inner, self._free = _torch_type(compiled.inner), compiled.unbounded
-        self._whole = compiled.whole
-        self._maps = sorted(compiled.groups)
-        names = ("low", "high", "middle", "half", "squashed")
-        parts = {name: getattr(compiled, name) for name in names}
-        parts |= {
-            f"is_{name}": np.isin(np.arange(len(compiled.low)), compiled.groups[name]) for name in self._maps
-        }
+        self._inner, self._whole = _torch_type(compiled.inner), compiled.whole
+        self._maps = sorted(compiled.maps)
+        parts = {name: getattr(compiled, name) for name in ("low", "high", "middle", "half")}
+        parts |= {f"is_{name}": compiled.maps[name] for name in self._maps}
         for name, part in parts.items():
             self.register_buffer(f"{name}_of", torch.from_numpy(np.array(part)))
 
     def forward(self, raw: Tensor) -> Tensor:
         shape = (raw.shape[0], *self._shape)
-        if self._free:
-            return self._typed(raw).reshape(shape)
         held: Any = self  # whose buffers end in _of: `half` is a method of modules
-        if self._maps:
-            squashed = raw
-            for name in self._maps:
-                squashed = torch.where(getattr(self, f"is_{name}_of"), _SQUASHED[name](raw), squashed)
-            raw = torch.where(held.squashed_of, held.middle_of + held.half_of * squashed, raw)
-        bounded = torch.minimum(torch.maximum(raw.to(self._inner), held.low_of), held.high_of)
-        return self._typed(bounded).reshape(shape)
-
-    def _typed(self, actions: Tensor) -> Tensor:
-        return (torch.round(actions) if self._whole else actions).to(self._dtype)
+        mapped = raw
+        for name in self._maps:
+            squashed = held.middle_of + held.half_of * _SQUASHED[name](raw)
+            mapped = torch.where(getattr(self, f"is_{name}_of"), squashed, mapped)
+        bounded = torch.minimum(torch.maximum(mapped.to(self._inner), held.low_of), held.high_of)
+        actions = torch.round(bounded) if self._whole else bounded
+        return actions.to(self._dtype).reshape(shape)
 
 
 _SQUASHED: dict[str, Callable[[Tensor], Tensor]] = {
