@@ -32,8 +32,8 @@ def center(fitness, *behaviour):
     return Center(fitness, np.array(behaviour, np.float32))
 
 
-@pytest.mark.parametrize("size", [1, 2, 16, 17, 128])
-@pytest.mark.parametrize(("known", "k"), [(1, 10), (7, 3), (1023, 10), (1024, 10), (2500, 1), (2050, 15)])
+@pytest.mark.parametrize("size", [1, 2, 128])
+@pytest.mark.parametrize(("known", "k"), [(1, 10), (7, 3), (500, 1), (500, 15)])
 def test_novelty_is_the_mean_distance_to_the_nearest(size, known, k):
     behaviours = DRAWN.normal(size=(known, size)).astype(np.float32)
     wanted = np.concatenate([behaviours[:2], DRAWN.normal(size=(3, size)).astype(np.float32)])
@@ -42,23 +42,12 @@ def test_novelty_is_the_mean_distance_to_the_nearest(size, known, k):
     np.testing.assert_allclose(found, by_hand, rtol=1e-13, atol=1e-15)
 
 
-def test_the_tree_and_its_absence_agree_and_ties_cost_nothing(monkeypatch):
+def test_blocks_and_ties_cost_no_bit(monkeypatch):
     grid = DRAWN.integers(0, 5, size=(3000, 2)).astype(np.float32)
     wanted = DRAWN.integers(0, 7, size=(40, 2)).astype(np.float32)
-    with_tree = archive(grid).novelty(wanted, 10)
-    monkeypatch.setattr(novelty, "_TREE_DIMENSIONS", 0)
-    monkeypatch.setattr(novelty, "_PAIRS", 1000)  # several blocks
-    np.testing.assert_array_equal(with_tree, archive(grid).novelty(wanted, 10))
-
-
-def test_an_archive_that_grows_has_the_bits_of_one_that_was_loaded():
-    behaviours = DRAWN.normal(size=(1030, 2)).astype(np.float32)
-    grown, wanted = archive(behaviours[:1020]), DRAWN.normal(size=(9, 2)).astype(np.float32)
-    for count in range(1020, 1030):
-        grown = grown.with_one(behaviours[count])
-        loaded = archive(behaviours[: count + 1])
-        np.testing.assert_array_equal(grown.novelty(wanted, 10), loaded.novelty(wanted, 10))
-    assert list(grown._trees) == [1024]
+    at_once = archive(grid).novelty(wanted, 10)
+    monkeypatch.setattr(novelty, "_PAIRS", 10_000)
+    np.testing.assert_array_equal(at_once, archive(grid).novelty(wanted, 10))
 
 
 def test_pyribs_finds_the_same_novelty():
@@ -170,20 +159,3 @@ def test_an_archive_refuses_behaviours_of_another_size_whatever_they_hold():
     for asked in (known.with_one, lambda behaviour: known.novelty(behaviour[None], 3)):
         with pytest.raises(InputError, match="behaviours of 2 and 3 numbers"):
             asked(np.full(3, np.nan, np.float32))
-
-
-def test_archives_that_part_at_a_whole_tree_keep_their_own():
-    behaviours = DRAWN.normal(size=(1023, 2)).astype(np.float32)
-    begun, wanted = archive(behaviours), DRAWN.normal(size=(5, 2)).astype(np.float32)
-    for last in DRAWN.normal(size=(3, 2)).astype(np.float32):  # each makes a tree of 1,024
-        by_hand = archive([*behaviours, last]).novelty(wanted, 3)
-        np.testing.assert_array_equal(begun.with_one(last).novelty(wanted, 3), by_hand)
-        near = begun.with_one(last).novelty(last[None], 1)
-        assert near.tolist() == [0.0]
-
-
-def test_a_search_without_scipy_is_refused_before_it_begins_and_read_all_the_same(monkeypatch):
-    monkeypatch.setattr("escalade.support.imports.missing", lambda *packages: [*packages])
-    assert NoveltyOptions("nsr:k=3").k == 3
-    with pytest.raises(InputError, match=r"`novelty` ns needs scipy"):
-        NoveltyOptions("ns").check_installed()

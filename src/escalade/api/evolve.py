@@ -175,10 +175,8 @@ def evolve(
     asked |= _further(strategy_options or {}, asked)
     check_fixed(strategy, asked)
     search = None if novelty is None else NoveltyOptions(novelty)
-    if search is not None:
-        search.check_installed()
-        if shaping is None:
-            asked |= kept_ranks(strategy)
+    if search is not None and shaping is None:
+        asked |= kept_ranks(strategy)
     source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one
     noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from escalade.perturbation import Stream, hash64
 from escalade.storage.tensors import Tensors
 from escalade.strategies.ranking import Array
 from escalade.strategies.shaping import centered_ranks, finite_fitness, usable, usable_number
-from escalade.support.imports import check_installed
 
 Behaviours = NDArray[np.float32]
 
@@ -31,8 +29,6 @@ _BOUNDS = {
 CENTER = "center"
 """The column of progress.csv with the number of the centre that moved, of several."""
 _ARCHIVE, _ORIGINS, _COURSE = "novelty.archive", "novelty.origins", "novelty.course"
-_LEAF = 1024  # behaviours by which a tree grows; those behind it are compared one by one
-_TREE_DIMENSIONS = 16  # beyond which a tree looks at nearly all it holds
 _PAIRS = 2**22  # distances in memory at once
 
 
@@ -75,14 +71,6 @@ class NoveltyOptions(str):
             setattr(made, name, number)
         return made
 
-    def check_installed(self) -> None:
-        """Refuse the search if scipy is missing.
-
-        Raises:
-            InputError: it is; the message says how to install it.
-        """
-        check_installed(f"`novelty` {self}", "novelty", "scipy")
-
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that progress.csv has of the search."""
@@ -90,16 +78,11 @@ class NoveltyOptions(str):
         return ("novelty_mean", "center_novelty", *weight, *((CENTER,) if self.centres > 1 else ()))
 
 
+@dataclass(frozen=True)
 class Archive:
-    """Behaviours to be different from, shape (n, size), and a search for the nearest of them.
+    """Behaviours to be different from, shape (n, size)."""
 
-    The tree holds a number of them that follows from n alone, and distances are computed from the behaviours,
-    so that a resumed run has the same bits.
-    """
-
-    def __init__(self, behaviours: Behaviours, trees: dict[int, Any] | None = None) -> None:
-        self.behaviours = behaviours
-        self._trees = {} if trees is None else trees  # of its first behaviours, by their number
+    behaviours: Behaviours
 
     def __len__(self) -> int:
         return len(self.behaviours)
@@ -110,9 +93,7 @@ class Archive:
         if not np.isfinite(behaviour).all():
             return self
         before = self.behaviours.reshape(len(self), len(behaviour))  # an empty one has no size yet
-        # Archives share a tree of what they have in common: no further than to the next one.
-        trees = self._trees if (len(self) + 1) % _LEAF else {}
-        return Archive(np.concatenate([before, behaviour[None]]), trees)
+        return Archive(np.concatenate([before, behaviour[None]]))
 
     def novelty(self, behaviours: Behaviours, k: int) -> Array:
         """Mean Euclidean distance to the k nearest, or to all where there are fewer, shape (n,).
@@ -123,11 +104,10 @@ class Archive:
             InputError: behaviours are of another size than those in the archive.
         """
         self._check_size(behaviours.shape[1])
-        found = np.full(len(behaviours), np.nan)
         finite = np.isfinite(behaviours).all(axis=1)
-        if finite.any():
-            distances = self._nearest(behaviours[finite].astype(np.float64), k)
-            found[finite] = distances.mean(axis=1) if len(self) else 0.0
+        found = np.where(finite, 0.0, np.nan)
+        if len(self) and finite.any():
+            found[finite] = self._nearest(behaviours[finite], k).mean(axis=1)
         return found
 
     def _check_size(self, size: int) -> None:
@@ -137,30 +117,19 @@ class Archive:
                 "and all must have as many"
             )
 
-    def _nearest(self, wanted: Array, k: int) -> Array:
+    def _nearest(self, wanted: Behaviours, k: int) -> Array:
         """Distances to the k nearest, ascending, shape (n, at most k)."""
-        from scipy.spatial.distance import cdist
+        import torch  # here, as options are read without it
 
-        in_tree = len(self) - len(self) % _LEAF if wanted.shape[1] <= _TREE_DIMENSIONS else 0
-        nearest = np.zeros((len(wanted), 0))
-        if in_tree:
-            _, places = self._tree(in_tree).query(wanted, k=range(1, min(k, in_tree) + 1))
-            differences = self.behaviours[places].astype(np.float64) - wanted[:, None]
-            nearest = np.sqrt(np.square(differences).sum(axis=2))
-        block = max(1, _PAIRS // len(wanted))
-        for begin in range(in_tree, len(self), block):
-            further = cdist(wanted, self.behaviours[begin : begin + block].astype(np.float64))
-            nearest = np.concatenate([nearest, further], axis=1)
-            if nearest.shape[1] > k:
-                nearest = np.partition(nearest, k - 1, axis=1)[:, :k]
-        return np.sort(nearest, axis=1)
+        from escalade.support.exact import one_torch_thread
 
-    def _tree(self, size: int) -> Any:
-        from scipy.spatial import cKDTree
-
-        if size not in self._trees:
-            self._trees[size] = cKDTree(self.behaviours[:size].astype(np.float64))
-        return self._trees[size]
+        known, nearest = torch.from_numpy(self.behaviours).double(), []
+        with one_torch_thread():
+            for some in torch.from_numpy(wanted).double().split(max(1, _PAIRS // len(known))):
+                # Not by a product of matrices, which is less exact.
+                distances = torch.cdist(some, known, compute_mode="donot_use_mm_for_euclid_dist")
+                nearest.append(distances.topk(min(k, len(known)), largest=False).values)
+        return np.asarray(torch.cat(nearest).numpy())
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Fitness shaping: from the members' fitness to the utilities that weigh their perturbations.
 
 Every function takes fitness of shape (n,), larger is better, and returns float64 utilities of
-shape (n,). Members with equal fitness get equal utilities, and when all are equal all utilities
-are zero: there is nothing to learn from such a generation, and a zero step says so.
+shape (n,). Members with equal fitness get equal utilities. Strategies are never told of a generation
+in which all are equal, from which there is nothing to learn.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from escalade.strategies.ranking import Array, ranks
 from escalade.support.numbers import LARGEST
 
 
-def _all_equal(fitness: Array) -> bool:
-    return len(fitness) == 0 or bool(np.all(fitness == fitness[0]))
-
-
 def centered_ranks(fitness: Array) -> Array:
     """Ranks mapped linearly to [-0.5, 0.5] (Salimans et al. 2017, section 2.1).
 
@@ -28,15 +24,11 @@ def centered_ranks(fitness: Array) -> Array:
         >>> centered_ranks(np.array([3.0, -1000.0, 5.0])).tolist()
         [0.0, -0.5, 0.5]
     """
-    if _all_equal(fitness):
-        return np.zeros(len(fitness))
     return ranks(fitness) / (len(fitness) - 1) - 0.5
 
 
 def z_score(fitness: Array) -> Array:
     """Fitness less its mean, over its (population) standard deviation."""
-    if _all_equal(fitness):
-        return np.zeros(len(fitness))
     scaled = fitness / np.max(np.abs(fitness))  # keeps squares of huge returns finite
     deviation = scaled.std()
     return (scaled - scaled.mean()) / deviation if deviation > 0 else np.zeros(len(fitness))
@@ -49,8 +41,6 @@ def nes_utilities(fitness: Array) -> Array:
     "Natural Evolution Strategies", section 3.1). Ties share the mean utility of their ranks.
     """
     count = len(fitness)
-    if _all_equal(fitness):
-        return np.zeros(count)
     by_rank = np.maximum(0.0, np.log(count / 2 + 1) - np.log(np.arange(1, count + 1)))
     by_rank = by_rank / by_rank.sum() - 1.0 / count
     _, group = np.unique(-fitness, return_inverse=True)  # group 0 is the best
@@ -64,19 +54,16 @@ def nes_utilities(fitness: Array) -> Array:
 
 def sign(fitness: Array) -> Array:
     """+1 above the median, -1 below it, 0 on it."""
-    return np.sign(fitness - np.median(fitness)) if len(fitness) else fitness
+    return np.asarray(np.sign(fitness - np.median(fitness)))
 
 
 def raw(fitness: Array) -> Array:
     """The fitness less its mean, not scaled.
 
-    Subtracting the mean is a baseline: it leaves the expected gradient as it is, cancels exactly
-    in antithetic pairs, and makes an all-equal generation give a zero step.
+    Subtracting the mean is a baseline: it leaves the expected gradient as it is, and cancels exactly in
+    antithetic pairs.
     """
-    if _all_equal(fitness):
-        return np.zeros(len(fitness))
-    centered: Array = fitness - fitness.mean()
-    return centered
+    return np.asarray(fitness - fitness.mean())
 
 
 SHAPINGS: Final[dict[str, Callable[[Array], Array]]] = {

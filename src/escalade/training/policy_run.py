@@ -42,8 +42,6 @@ def policy_spec(
         Damaged: ``saved`` is of another network.
     """
     check_recorders(config.recorder, "recorder")
-    if config.novelty is not None:
-        config.novelty.check_installed()
     parts = make_parts(config, network)
     config = _settled(config, parts)
     if saved is not None:

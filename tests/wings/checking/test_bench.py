@@ -42,10 +42,3 @@ def test_a_cluster_is_not_measured(monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "escalade: --engine ray: bench measures this machine alone: leave it out\n"
     )
-
-
-def test_a_search_that_lacks_its_package_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("escalade.support.imports.missing", lambda *modules: list(modules))
-    searching = ["--behaviour", "observation:0", "--novelty", "ns"]
-    assert cli.main(["bench", "CartPole-v1", "--preset", "none", *searching, *SHORT]) == 2
-    assert "escalade[novelty]" in capsys.readouterr().err

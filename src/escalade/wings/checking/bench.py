@@ -92,8 +92,6 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
     for name in NOT_MEASURED:
         if getattr(config, name) is not None:
             raise InputError(f"`{name}` is not measured by bench: leave it out")
-    if config.novelty is not None:
-        config.novelty.check_installed()
     if "worker_resources" in ENGINES[config.engine].options:
         raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
     workers = config.worker_count
