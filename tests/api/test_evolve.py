@@ -420,10 +420,7 @@ class LooksAhead(OpenAIES):
         return replace(made, center=made.center + np.float32(1.0))
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_the_centre_is_the_strategys_where_members_stand_around_another_point(large, monkeypatch):
-    if large:
-        monkeypatch.setattr("escalade.strategies.vectors.LARGE", 0)
+def test_the_centre_is_the_strategys_where_members_stand_around_another_point():
     module = network()
     before = worth(module)
     result = evolve(module, loss, strategy=LooksAhead, direction="minimize", **QUICK)

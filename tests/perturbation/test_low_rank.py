@@ -74,18 +74,6 @@ def test_a_sum_that_is_gathered_in_pieces_is_the_same_sum(monkeypatch):
     np.testing.assert_allclose(made.weighted_sum(weights), whole, atol=1e-5)
 
 
-def test_a_sum_comes_in_pieces_of_whole_parameters(monkeypatch):
-    made, weights = draws(2), np.arange(COUNT) - 3.0
-    whole = made.weighted_sum(weights)
-    monkeypatch.setattr("escalade.perturbation.low_rank._PIECE", 1)
-    pieces = list(made.weighted_pieces(weights))
-    largest = max(part.size for part in made.source.parts)
-    assert max(len(piece) for _, piece in pieces) <= max(largest, SIZE // 8)
-    assert [place.start for place, _ in pieces] == [0] + [place.stop for place, _ in pieces[:-1]]
-    for place, piece in pieces:
-        np.testing.assert_array_equal(piece, whole[place])
-
-
 def test_a_scale_may_be_a_number_or_one_for_each_matrix_and_vector_number():
     made = draws(2)
     np.testing.assert_allclose(written(made, scale=0.5), 0.5 * written(made), rtol=1e-6)

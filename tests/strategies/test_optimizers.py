@@ -57,19 +57,6 @@ def test_named_optimisers_give_the_bits_of_torchs(name, make):
         assert torch.equal(torch.as_tensor(ours.state_dict()[key]), torch.as_tensor(value)), key
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_a_descent_in_pieces_is_the_whole_descent(name):
-    descent = torch.randn(70, generator=torch.Generator().manual_seed(1))
-    whole, pieces = (NAMED[name]([torch.ones(70)], lr=0.1) for _ in range(2))
-    places = [slice(0, 48), slice(48, 70)]
-    for _ in range(3):
-        whole.step(descent.clone(), 0.1)
-        pieces.step_by_pieces(((place, descent[place].clone()) for place in places), 0.1)
-    torch.testing.assert_close(pieces.center, whole.center)
-    for key, value in whole.memory.items():
-        torch.testing.assert_close(pieces.memory[key], value)
-
-
 def test_sgd_without_momentum_is_plain_descent():
     es = OpenAIES(np.zeros(5), 8, optimizer=partial(SGD, momentum=0.0), lr=0.5, perturbation=TABLE)
     peer = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), perturbation=TABLE)

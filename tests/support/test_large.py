@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from escalade import StorageFailure
-from escalade.support.large import filed, memory_of, shared_copy, stretches
+from escalade.support.large import filed, memory_of, shared_copy
 from escalade.support.shared_memory import LARGE
 
 
@@ -66,9 +66,3 @@ def test_a_file_that_finds_no_room_is_one_line_with_the_mend(monkeypatch):
         filed([np.zeros(LARGE)], LARGE, np.float32)
     assert closed == [True]
     assert filed([np.zeros(3)], 3, np.float32).tolist() == [0.0] * 3  # it needs no file
-
-
-def test_stretches_are_whole_parts_and_all_of_them():
-    assert stretches([3, 2, 0, 9, 1, 1], 5) == [slice(0, 5), slice(5, 14), slice(14, 16)]
-    assert stretches([], 5) == []
-    assert stretches([7], 5) == [slice(0, 7)]

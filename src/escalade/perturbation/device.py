@@ -7,7 +7,7 @@ anywhere, in any order. Members and sums are made where the module is, and only 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,10 +154,6 @@ class DeviceDraws(LowRankDraws):
             for part in source.parts:
                 _add(part, given, numbers, total[part.stretch])
         return total
-
-    def weighted_pieces(self, weights: Weights, dtype: DTypeLike = np.float32) -> Iterator[tuple[slice, Any]]:
-        """:meth:`weighted_sum` as one piece: full noise would have to be made again for each of several."""
-        yield slice(None), self.weighted_sum(weights)
 
 
 def _add(part: Part, weights: Tensor, numbers: Any, total: Tensor) -> None:

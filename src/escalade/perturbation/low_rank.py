@@ -19,14 +19,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation.population import Center, Draws, NoiseSource, Vector, Weights
-from escalade.support.large import stretches
 from escalade.support.numbers import whole_number
 
 Indices = Sequence[int] | NDArray[np.integer]
 """The numbers, from 0, of some perturbations of a generation."""
 
 AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if more
-_PIECE = 2**20  # numbers of a sum that are a piece by themselves
 
 
 @dataclass(frozen=True)
@@ -202,25 +200,12 @@ class LowRankDraws:
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
         """``sum_k weights[k] * noise_k``: one product ``(A * weights)^T B`` a matrix (section 4.2)."""
-        pieces = list(self.weighted_pieces(weights, dtype))
-        return pieces[0][1] if len(pieces) == 1 else np.concatenate([piece for _, piece in pieces])
-
-    def weighted_pieces(
-        self, weights: Weights, dtype: DTypeLike = np.float32
-    ) -> Iterator[tuple[slice, Center]]:
-        """:meth:`weighted_sum` in stretches of whole parameters, as large as an eighth of the vector or less.
-
-        The perturbations' numbers are drawn again for each: they are few beside the parameters.
-        """
-        parts, most = self.source.parts, max(_PIECE, self.source.dimension // 8)
-        for place in stretches([part.size for part in parts], most):
-            total = np.zeros(place.stop - place.start, dtype)
-            for some, numbers in self._gathered(weights):
-                for part in parts:
-                    if place.start <= part.start < place.stop:
-                        out = total[part.start - place.start :][: part.size]
-                        _add(part, some.astype(dtype), numbers.astype(dtype, copy=False), out)
-            yield place, total
+        total = np.zeros(self.source.dimension, dtype)
+        for some, numbers in self._gathered(weights):
+            given, drawn = some.astype(dtype), numbers.astype(dtype, copy=False)
+            for part in self.source.parts:
+                _add(part, given, drawn, total[part.stretch])
+        return total
 
     def weighted_square_sum(
         self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32

@@ -17,11 +17,7 @@ Weights = Sequence[float] | NDArray[np.floating]
 
 
 class Draws(Protocol):
-    """One generation's perturbations ``noise_0, noise_1, ...``, each of shape (dimension,).
-
-    Those of large models may have ``weighted_pieces(weights, dtype)`` besides, which yields stretches of the
-    vector and the weighted sum there, so that the whole sum is never in memory.
-    """
+    """One generation's perturbations ``noise_0, noise_1, ...``, each of shape (dimension,)."""
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
         """Write ``scale * noise_number`` into ``out``, shape (dimension,), in the type of ``out``."""

@@ -74,8 +74,7 @@ class ARS(GaussianStrategy):
             return
         weights = np.where(kept, differences(fitness), 0.0)
         factor = self.lr / (np.count_nonzero(kept) * spread)
-        for place, noise in self.noise_pieces(weights):
-            self.center[place] += noise.mul_(factor)
+        self.center += self.noise_sum(weights).mul_(factor)
 
     def _kept(self, directions: int) -> int:
         """The number of a generation's directions that move the centre."""

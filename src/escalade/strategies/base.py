@@ -30,7 +30,7 @@ from escalade.strategies.result import Record, Result
 from escalade.strategies.saving import State, adapted_by, as_kept, copied
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.vectors import Start, center_before, distance, first_center
+from escalade.strategies.vectors import Start, center_before, first_center
 from escalade.support.arrays import as_float64
 from escalade.support.generators import generators_seeded
 from escalade.support.keywords import check_keywords, signature_of
@@ -264,7 +264,7 @@ class Strategy(ABC):
         elif len(self.nonfinite) < len(cleaned):
             with self._generators(2):
                 self.remember(cleaned)
-        norm, moved = float(before.norm()), distance(self.center, before)
+        norm, moved = float(before.norm()), float((self.center - before).norm())
         if beyond := self._beyond(moved, sigma):
             self.center.copy_(before)
             raise Diverged(f"generation {self.generation + 1} takes {beyond}")

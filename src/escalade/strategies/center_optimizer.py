@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -11,14 +12,11 @@ from escalade.errors import InputError
 from escalade.storage.tensors import with_prefix
 from escalade.support.numbers import real_number
 
-Pieces = Iterable[tuple[slice, Tensor]]
-"""A vector that comes piece by piece: stretches of it, and the numbers there."""
-
 PREFIX = "optimizer."
 """The beginning of its names in a strategy's state."""
 
 
-class CenterOptimizer:
+class CenterOptimizer(ABC):
     """Moves one vector, the centre, along a direction of descent.
 
     Args:
@@ -32,29 +30,14 @@ class CenterOptimizer:
         self.lr = real_number(lr, "the optimizer's lr")
         self.memory: dict[str, Tensor] = {name: torch.zeros_like(self.center) for name in memory}
 
+    @abstractmethod
     def step(self, descent: Tensor, lr: float) -> None:
-        """Move the centre; here by :meth:`step_by_pieces`, as one piece. A class writes one of the two.
+        """Move the centre.
 
         Args:
             descent: what gradient descent subtracts, shape (dimension,); it may be written to.
             lr: the step size.
         """
-        self.step_by_pieces([(slice(None), descent)], lr)
-
-    def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
-        """Move the centre along a descent that comes in pieces; here by :meth:`step`, as a whole.
-
-        Args:
-            pieces: stretches of the vector, which together are all of it, and the descent there; each comes
-                before the centre moves in its stretch, and may be written to.
-            lr: the step size.
-        """
-        (place, whole), *others = pieces
-        if others:
-            parts, whole = [(place, whole), *others], torch.empty_like(self.center)
-            for place, part in parts:
-                whole[place] = part
-        self.step(whole, lr)
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
         """Copies of what it remembers, under the keys ``optimizer.*``."""

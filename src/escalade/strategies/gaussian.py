@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -50,19 +49,6 @@ class GaussianStrategy(Strategy):
         """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
         members = self.sample()
         return tensor_of(members.draws.weighted_sum(weights, members.dtype))
-
-    def noise_pieces(self, weights: Fitness) -> Iterator[tuple[slice, Tensor]]:
-        """:meth:`noise_sum` in stretches of the vector, where draws have ``weighted_pieces``, else whole.
-
-        The pieces are the caller's.
-        """
-        members = self.sample()
-        pieces = getattr(members.draws, "weighted_pieces", None)
-        if pieces is None:
-            yield slice(None), self.noise_sum(weights)
-        else:
-            for place, piece in pieces(weights, members.dtype):
-                yield place, tensor_of(piece)
 
 
 def differences(values: Fitness) -> Fitness:

@@ -125,7 +125,7 @@ class Archive:
 
         known, nearest = torch.from_numpy(self.behaviours).double(), []
         with one_torch_thread():
-            for some in torch.from_numpy(wanted).double().split(max(1, _PAIRS // len(known))):
+            for some in torch.split(torch.from_numpy(wanted).double(), max(1, _PAIRS // len(known))):
                 # Not by a product of matrices, which is less exact.
                 distances = torch.cdist(some, known, compute_mode="donot_use_mm_for_euclid_dist")
                 nearest.append(distances.topk(min(k, len(known)), largest=False).values)

@@ -59,11 +59,8 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         self.shaping = named("shaping", shaping, SHAPINGS)
 
     def update(self, fitness: Fitness) -> None:
-        utilities = self.shaping(fitness)
-        factor = -1 / (self.population_size * self.sigma)
-        # Piece by piece and in place, because a policy may be large: the descent is -gradient + decay.
-        descent = (
-            (place, noise.mul_(factor).add_(self.center[place], alpha=self.weight_decay))
-            for place, noise in self.noise_pieces(differences(utilities))
-        )
-        self.optimizer.step_by_pieces(descent, self.lr)
+        noise = self.noise_sum(differences(self.shaping(fitness)))
+        # In place, because a policy may be large.
+        descent = noise.mul_(-1 / (self.population_size * self.sigma))  # -gradient
+        descent.add_(self.center, alpha=self.weight_decay)
+        self.optimizer.step(descent, self.lr)

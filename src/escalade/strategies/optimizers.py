@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.strategies.center_optimizer import CenterOptimizer, Pieces, TorchOptimizer
+from escalade.strategies.center_optimizer import CenterOptimizer, TorchOptimizer
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
@@ -40,25 +40,24 @@ class Adam(CenterOptimizer):
             (), dtype=torch.float32, device=self.center.device
         )  # as the kernel asks
 
-    def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
+    def step(self, descent: Tensor, lr: float) -> None:
         memory = self.memory
         memory["step"] += 1
-        for place, descent in pieces:
-            torch._fused_adam_(
-                [self.center[place]],
-                [descent.clamp_(-_MOST, _MOST)],
-                [memory["exp_avg"][place]],
-                [memory["exp_avg_sq"][place]],
-                [],
-                [memory["step"]],
-                lr=lr,
-                beta1=0.9,
-                beta2=0.999,
-                weight_decay=0.0,
-                eps=1e-8,
-                amsgrad=False,
-                maximize=False,
-            )
+        torch._fused_adam_(
+            [self.center],
+            [descent.clamp_(-_MOST, _MOST)],
+            [memory["exp_avg"]],
+            [memory["exp_avg_sq"]],
+            [],
+            [memory["step"]],
+            lr=lr,
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=0.0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 class SGD(CenterOptimizer):
@@ -77,13 +76,11 @@ class SGD(CenterOptimizer):
         super().__init__(params, lr, ("momentum_buffer",) if momentum > 0 else ())
         self.momentum = momentum
 
-    def step_by_pieces(self, pieces: Pieces, lr: float) -> None:
-        for place, piece in pieces:
-            descent = piece
-            if self.momentum > 0:
-                velocity = self.memory["momentum_buffer"][place]
-                descent = velocity.mul_(self.momentum).add_(piece, alpha=1 - self.momentum)
-            self.center[place].add_(descent, alpha=-lr)
+    def step(self, descent: Tensor, lr: float) -> None:
+        if self.momentum > 0:
+            velocity = self.memory["momentum_buffer"]
+            descent = velocity.mul_(self.momentum).add_(descent, alpha=1 - self.momentum)
+        self.center.add_(descent, alpha=-lr)
 
 
 class ClipUp(CenterOptimizer):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -56,19 +56,3 @@ def filed(pieces: Iterable[NDArray[Any]], length: int, dtype: DTypeLike) -> NDAr
         raise StorageFailure(
             f"a copy of the parameters cannot be kept in {place} ({problem}): make room, or set TMPDIR"
         ) from None
-
-
-def stretches(sizes: Sequence[int], most: int) -> list[slice]:
-    """Neighbouring parts of a vector, by their sizes, joined to stretches of up to ``most`` numbers.
-
-    A part that is larger is a stretch by itself.
-    """
-    found: list[slice] = []
-    start = 0
-    for size in sizes:
-        if found and start + size - found[-1].start <= most:
-            found[-1] = slice(found[-1].start, start + size)
-        else:
-            found.append(slice(start, start + size))
-        start += size
-    return found

@@ -11,7 +11,6 @@ from escalade.policies.population.layout import Vector
 from escalade.strategies import Strategy
 from escalade.strategies.base import StrategyFactory
 from escalade.strategies.registry import STRATEGIES
-from escalade.strategies.vectors import GivenAway
 from escalade.support.generators import generators_seeded
 from escalade.support.imports import called
 from escalade.support.keywords import check_call, fixed_by, parameters_of
@@ -24,7 +23,7 @@ _ALWAYS = ("population", "sigma", "seed", "direction")
 def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
     """The strategy with its centre at ``start``; options that are None are left to its own defaults.
 
-    What a ``functools.partial`` fixes stays as it is. A named strategy takes ``start`` itself for its centre.
+    What a ``functools.partial`` fixes stays as it is.
 
     Raises:
         InputError: there is no such strategy, or it does not take one of the options.
@@ -35,12 +34,8 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
     check_call(factory, given, _ALWAYS, f"strategy {name}", "give it in strategy_options")
     seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
-
-    # A named strategy keeps `start` as its centre.
-    x0 = start.view(GivenAway) if isinstance(strategy, str) else start
-
     with generators_seeded(seed):
-        made = factory(x0, **given)
+        made = factory(start, **given)
     if not isinstance(made, Strategy):
         raise InputError(f"strategy {name} made a {type(made).__name__}, not an escalade Strategy")
     if made.dimension != len(start):
