@@ -32,24 +32,9 @@ def test_an_entry_tells_the_truth_about_its_class(entry):
     assert issubclass(kind, Strategy)
     assert getattr(strategies, entry.class_name) is kind
     assert entry.options <= inspect.signature(kind).parameters.keys()
-    assert kind(np.zeros(4), 12, perturbation=TABLE).sample().antithetic == entry.antithetic
     assert kind.grows == entry.grows
-    assert kind.low_rank == entry.low_rank
     author = re.search(r"[A-Z]\w+", entry.paper).group()
     assert author in sys.modules[kind.__module__].__doc__
-    own = {"elite": 1.0} if kind is strategies.CEM else {}  # by default, fewer than ten have no two elites
-    kind(np.zeros(4), entry.smallest, perturbation=TABLE, **own)
-    with pytest.raises(InputError):
-        kind(np.zeros(4), entry.smallest - 1, perturbation=TABLE, **own)
-
-
-@every
-def test_an_entry_knows_whether_sigma_may_be_a_schedule(entry):
-    if entry.adapts_sigma:
-        with pytest.raises(InputError, match="sigma"):
-            entry.load()(np.zeros(4), 12, sigma="linear:0.1:0.01:5")
-    else:
-        assert entry.load()(np.zeros(4), 12, sigma="linear:0.1:0.01:5").sigma == pytest.approx(0.1)
 
 
 @every
@@ -146,13 +131,9 @@ def test_low_rank_noise_works_or_is_refused_in_a_line(entry):
     def search():
         return entry.load()(np.zeros(35), 40, sigma=0.1, perturbation=source)
 
-    if not entry.low_rank:
+    if not entry.load().low_rank:
         with pytest.raises(InputError, match=rf"^{entry.class_name} does not work with low-rank noise: .*$"):
             search()
-        with pytest.raises(
-            InputError, match=r"`perturbation` low-rank:2 does not work with .*: use openai-es, ars, pgpe"
-        ):
-            Config(env="X-v0", strategy=entry_name(entry), perturbation="low-rank:2")
         return
     found, target = search(), torch.linspace(-1, 1, 35)
     for _ in range(150):
@@ -165,7 +146,3 @@ def test_low_rank_noise_works_or_is_refused_in_a_line(entry):
             entry.load()(np.zeros(35), 40, sigma=torch.linspace(0.1, 0.2, 35), perturbation=source)
     with pytest.raises(InputError, match="the low-rank noise is for 35 parameters, but x0 has 4"):
         entry.load()(np.zeros(4), 40, perturbation=source)
-
-
-def entry_name(entry):
-    return next(name for name, known in STRATEGIES.items() if known is entry)

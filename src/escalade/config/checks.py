@@ -10,9 +10,8 @@ from typing import Any
 from escalade.config.declared import readers_of
 from escalade.envs import wrapping
 from escalade.errors import InputError
-from escalade.perturbation.registry import rank_of
 from escalade.strategies import schedules
-from escalade.strategies.registry import GROWTH_OPTIONS, STRATEGIES
+from escalade.strategies.registry import GROWTH_OPTIONS
 from escalade.support.registry import check_named
 
 
@@ -67,8 +66,6 @@ def check_together(options: Mapping[str, Field[Any]], values: Mapping[str, Any])
                     f"`{name}` does nothing with `policy` {values['policy']}, which is given inputs and "
                     "outputs: leave it out"
                 )
-    if ":" not in values["strategy"]:  # a class of the user's is looked at when it is made
-        _check_strategy(values)
 
 
 def _check_info_keys(keys: Sequence[str], further: Collection[str]) -> None:
@@ -90,24 +87,3 @@ def growth(values: Mapping[str, Any]) -> str | None:
     if isinstance(values["population"], schedules.PopulationSchedule):
         return f"`population` {values['population']}"
     return next((f"`{name}`" for name in GROWTH_OPTIONS if values[name] is not None), None)
-
-
-def _check_strategy(values: Mapping[str, Any]) -> None:
-    name, sigma, grows = values["strategy"], values["sigma"], growth(values)
-    entry, first = STRATEGIES[name], schedules.members(values["population"], 0)
-    if entry.antithetic and first % 2:
-        raise InputError(f"`population` {first} is odd, but {name} needs mirrored pairs: use {first + 1}")
-    if first < entry.smallest:
-        raise InputError(
-            f"`population` {values['population']} is too small for {name}: use at least {entry.smallest}"
-        )
-    if entry.adapts_sigma and ":" in str(sigma):
-        raise InputError(
-            f"`sigma` {sigma} is a schedule, but {name} adapts sigma itself: give its first value"
-        )
-    if grows and not entry.grows:
-        able = ", ".join(other for other, known in STRATEGIES.items() if known.grows)
-        raise InputError(f"{grows} does not work with {name}: use {able}")
-    if rank_of(values["perturbation"]) and not entry.low_rank:
-        able = ", ".join(other for other, known in STRATEGIES.items() if known.low_rank)
-        raise InputError(f"`perturbation` {values['perturbation']} does not work with {name}: use {able}")

@@ -24,18 +24,10 @@ class StrategyEntry(Entry):
     paper: str
     use: str
     """Its purpose, for the table in the guide."""
-    antithetic: bool = False
-    """True where members come in mirrored pairs, so that the population must be even."""
     grows: bool = True
     """True where a generation can be given more members than it began with."""
-    adapts_sigma: bool = False
-    """True where ``sigma`` is only the first value, which the strategy then adapts."""
     restarts: bool = False
     """True where a search by it ends by itself, so that :func:`escalade.optimize` can start it again."""
-    low_rank: bool = False
-    """True where it works with noise of low rank."""
-    smallest: int = 2
-    """The smallest population it can work with."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Population and step size of a run that gives neither, nor options of the strategy's own."""
 
@@ -45,8 +37,8 @@ class StrategyEntry(Entry):
         return self.home.partition(":")[2]
 
 
-_of_fixed_size = partial(StrategyEntry, grows=False, adapts_sigma=True, smallest=4)
-_adaptive = partial(StrategyEntry, adapts_sigma=True, options=frozenset({"lr"}))
+_of_fixed_size = partial(StrategyEntry, grows=False)
+_adaptive = partial(StrategyEntry, options=frozenset({"lr"}))
 
 STRATEGIES: Final[dict[str, StrategyEntry]] = {
     "openai-es": StrategyEntry(
@@ -55,8 +47,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         paper="Salimans et al. 2017",
         use="networks; any optimiser of `torch.optim`, and `ClipUp`",
         options=frozenset({"lr"}),
-        antithetic=True,
-        low_rank=True,
     ),
     "ars": StrategyEntry(
         "Augmented Random Search",
@@ -64,8 +54,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         paper="Mania et al. 2018",
         use="linear policies and small networks",
         options=frozenset({"lr"}),
-        antithetic=True,
-        low_rank=True,
         # Few members at first, as the first generations count where each takes seconds; their step says less
         # about the gradient, so it is shorter too.
         defaults={"population": "linear:16:64:64", "lr": "linear:0.07:0.1:64"},
@@ -75,8 +63,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "escalade.strategies.pgpe:PGPE",
         paper="Sehnke et al. 2010",
         use="networks, when the scale of each parameter should adapt",
-        antithetic=True,
-        low_rank=True,
     ),
     "snes": _adaptive(
         "Separable NES",
@@ -130,7 +116,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "escalade.strategies.cr_fm_nes:CRFMNES",
         paper="Nomura and Ono 2022",
         use="thousands of parameters on scales of their own, along one valley",
-        antithetic=True,
     ),
     "vd-cma": _of_fixed_size(
         "VD-CMA",
@@ -158,7 +143,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         paper="Chrabaszcz et al. 2018",
         use="networks, without a learning rate",
         grows=False,
-        adapts_sigma=True,
     ),
     "des": _adaptive(
         "Discovered ES",
@@ -171,7 +155,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         "escalade.strategies.les:LES",
         paper="Lange et al. 2023",
         use="policies, with nothing to tune",
-        adapts_sigma=True,
     ),
     "deep-ga": StrategyEntry(
         "Deep GA",
@@ -179,7 +162,6 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         paper="Such et al. 2017",
         use="networks whose fitness has no slope to follow",
         grows=False,
-        smallest=3,
     ),
 }
 
