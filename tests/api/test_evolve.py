@@ -800,7 +800,7 @@ def test_nan_parameters_are_refused():
             "give 'ars' and the options as arguments, or a .*partial of ARS",
         ),
         ({"strategy": lambda x0, **k: x0}, "made a ndarray"),
-        ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, but the module evolves 21"),
+        ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, not 21"),
         ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),
         ({"strategy": "cma-es", "lr": 0.1}, "strategy cma-es takes no lr: leave it out"),
         ({"strategy": "cem", "strategy_options": {"elites": 3}}, "takes no elites; did you mean elite"),

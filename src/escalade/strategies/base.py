@@ -304,7 +304,7 @@ class Strategy(ABC):
         Strategies whose sigma is fixed or scheduled ignore this. For subclasses.
 
         Args:
-            factors: shape (dimension,), above 0 and at most 1.
+            factors: shape (dimension,), above 0; above 1 for whole numbers of a search alone.
         """
 
     @abstractmethod

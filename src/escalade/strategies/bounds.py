@@ -89,12 +89,6 @@ class Bounds:
         """True where there is a bound at all."""
         return bool((np.isfinite(self.lower) | np.isfinite(self.upper)).any())
 
-    def without(self, places: NDArray[np.int64]) -> Bounds:
-        """These bounds, but for the parameters at ``places``, which have none."""
-        lower, upper = self.lower.copy(), self.upper.copy()
-        lower[places], upper[places] = -np.inf, np.inf
-        return Bounds((lower, upper), len(lower))
-
     def check(self, x: Array) -> None:
         """Refuse a vector that is outside.
 
@@ -142,15 +136,15 @@ class Bounds:
         return np.where(inside, free, np.where(self.both, folded, one_sided))
 
 
-def confine(strategy: Strategy, widest: Array) -> None:
-    """Cap the strategy's standard deviations at ``widest``, the width of its box, shape (dimension,).
+def confine(strategy: Strategy, widest: Array, narrowest: Array | float = 0.0) -> None:
+    """Keep the strategy's standard deviations from ``narrowest`` to ``widest``, the width of its box.
 
     Members of a wider search are spread evenly over the box whatever its sigma, so nothing makes it shrink
     again.
     """
     deviations = np.broadcast_to(strategy.scale, (strategy.dimension,))
-    if (deviations > widest).any():
-        strategy.narrow(np.minimum(1.0, widest / deviations))
+    if ((deviations > widest) | (deviations < narrowest)).any():
+        strategy.narrow(np.clip(deviations, narrowest, widest) / deviations)
 
 
 def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
-from escalade.policies.population.layout import Vector
 from escalade.strategies import Strategy
 from escalade.strategies.base import StrategyFactory
 from escalade.strategies.registry import STRATEGIES
@@ -20,10 +22,16 @@ from escalade.support.registry import named
 _ALWAYS = ("population", "sigma", "seed", "direction")
 
 
-def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict[str, Any]) -> Strategy:
+def build_strategy(
+    strategy: str | StrategyFactory,
+    start: NDArray[np.floating],
+    options: dict[str, Any],
+    mend: str = "give it in strategy_options",
+) -> Strategy:
     """The strategy with its centre at ``start``; options that are None are left to its own defaults.
 
-    What a ``functools.partial`` fixes stays as it is.
+    What a ``functools.partial`` fixes stays as it is. ``mend`` says in an error how a further argument is
+    given.
 
     Raises:
         InputError: there is no such strategy, or it does not take one of the options.
@@ -32,16 +40,14 @@ def build_strategy(strategy: str | StrategyFactory, start: Vector, options: dict
     name = called(strategy)
     fixed = fixed_by(factory)
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
-    check_call(factory, given, _ALWAYS, f"strategy {name}", "give it in strategy_options")
+    check_call(factory, given, _ALWAYS, f"strategy {name}", mend)
     seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
     with generators_seeded(seed):
         made = factory(start, **given)
     if not isinstance(made, Strategy):
         raise InputError(f"strategy {name} made a {type(made).__name__}, not an escalade Strategy")
     if made.dimension != len(start):
-        raise InputError(
-            f"strategy {name} has {made.dimension} parameters, but the module evolves {len(start)}"
-        )
+        raise InputError(f"strategy {name} has {made.dimension} parameters, not {len(start)}")
     return made
 
 

@@ -359,7 +359,6 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"function": lambda x: "low"}, "gave 'low': it must give one number a point"),
         ({"function": lambda x: x[:2], "vectorized": True}, r"shape \(2, 3\) for 7 points"),
         ({"function": lambda x: math.nan}, "no finite number"),
-        ({"integers": [True, False]}, "one truth value for each of the 3 parameters"),
         ({"strategy": lambda x0, sigma: CMAES(x0)}, "<lambda> takes no direction: make it accept direction="),
         ({"strategy": lambda x0, far, **options: CMAES(x0)}, "<lambda> needs far: fix it"),
         ({"strategy": partial(CMAES, sigma=3.0)}, "`sigma` is fixed in the strategy"),

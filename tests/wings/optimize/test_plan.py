@@ -19,15 +19,15 @@ from escalade.wings.optimize.plan import bipop, choose, ipop
         (300, 299_000, {}, "cr-fm-nes"),
         (300, 300_000, {}, "ma-es"),
         (20_000, 10**8, {}, "cr-fm-nes"),
-        (20_000, None, {"matrix": True}, "cma-es"),
+        (20_000, None, {"earlier": True}, "cma-es"),
         (200, None, {"restarts": True}, "ma-es"),
         (2000, None, {"restarts": True}, "sep-cma-es"),
         (200, None, {"population": 15}, "lm-ma-es"),
         (200, None, {"population": 16}, "cr-fm-nes"),
     ],
 )
-def test_it_goes_by_dimension_budget_matrix_and_restarts(dimension, budget, options, name):
-    assert choose(dimension, budget, **({"matrix": False, "restarts": False} | options))[0] == name
+def test_it_goes_by_dimension_budget_earlier_points_and_restarts(dimension, budget, options, name):
+    assert choose(dimension, budget, **({"earlier": False, "restarts": False} | options))[0] == name
     assert STRATEGIES[name].restarts or not options.get("restarts")
 
 

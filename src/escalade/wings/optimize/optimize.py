@@ -67,7 +67,7 @@ def optimize(
             bounds, or at the same vector where there are none. For cma-es also :class:`EarlierPoints`:
             points whose values are known, of this function or one like it.
         strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``cr-fm-nes``; ``auto``,
-            which takes one by dimension, integers, restarts and budget (``strategy`` of the result names it);
+            which takes one by dimension, restarts and budget (``strategy`` of the result names it);
             or a callable with a strategy class's arguments, such as ``partial(OpenAIES, lr=0.1)``.
         direction: ``minimize`` or ``maximize``.
         sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two
@@ -78,8 +78,9 @@ def optimize(
             ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways
             are refused, but for a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
             never called outside.
-        integers: numbers of the parameters that are whole, from 0, such as ``[0, 3]``, or a mask; for cma-es,
-            which then keeps other whole numbers in reach (Hamano et al. 2022, arXiv 2205.13482).
+        integers: numbers of the parameters that are whole, from 0, such as ``[0, 3]``, or a mask. The
+            function gets them rounded, and a strategy with a standard deviation for each parameter keeps
+            theirs large enough for other whole numbers to be tried.
         budget: evaluations after which to stop, at the end of a generation.
         seconds: time after which to stop, at the end of a generation. A generation that is not done when a
             tenth of it (at least 2 s) has passed beyond is given up.
@@ -116,7 +117,7 @@ def optimize(
     check_function(function, "x")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
-    options = SearchOptions(strategy, direction, population, integers, budget, target, tolerance, restarts)
+    options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     space = SearchSpace(x0, sigma, bounds, seed_number(seed), integers, direction)
     plan = plan_search(options, x0, space)
     title = f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
@@ -205,7 +206,7 @@ def optimize_batch(
             f"x0 of shape {np.shape(x0)} must have a row for each function: (functions, dimension)"
         )
     limits = Limits(seconds=seconds)
-    options = SearchOptions(strategy, direction, population, None, budget, target, tolerance, restarts)
+    options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     first, rows = seed_number(seed), list(cast("Sequence[Any]", x0))
     noise = NoiseTable(first, table_size(len(rows[0])))
     searches = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,6 @@ from escalade.support.keywords import keywords_of
 from escalade.support.numbers import counted, population_number, real_number, whole_number
 from escalade.support.registry import named
 from escalade.training.strategy import factory_of
-from escalade.wings.optimize.margin import MarginCMAES
 from escalade.wings.optimize.space import EarlierPoints, SearchSpace, Start
 
 LARGEST_DOUBLING = 9
@@ -37,7 +36,6 @@ class SearchOptions:
     strategy: str | StrategyFactory
     direction: Direction
     population: int | None
-    integers: Sequence[int] | None
     budget: int | None
     target: float | None
     tolerance: float
@@ -81,7 +79,7 @@ def plan_search(options: SearchOptions, x0: Any, space: SearchSpace) -> SearchPl
         strategy, why = choose(
             space.dimension,
             options.budget,
-            matrix=options.integers is not None or known,
+            earlier=known,
             restarts=options.restarts is not None,
             population=options.population,
         )
@@ -93,10 +91,6 @@ def plan_search(options: SearchOptions, x0: Any, space: SearchSpace) -> SearchPl
     taken = keywords_of(factory)
     if known and taken is not None and "covariance" not in taken:
         raise InputError("EarlierPoints are for strategy cma-es: give a vector as x0")
-    if options.integers is not None:
-        if strategy != "cma-es":
-            raise InputError("integers is for strategy cma-es: leave it out, or round within the function")
-        factory = MarginCMAES
     return SearchPlan(called(strategy), note, factory, _restarts(strategy, options, space))
 
 
@@ -111,7 +105,7 @@ def _restarts(strategy: str | StrategyFactory, options: SearchOptions, space: Se
 
 
 def choose(
-    dimension: int, budget: int | None, *, matrix: bool, restarts: bool, population: int | None = None
+    dimension: int, budget: int | None, *, earlier: bool, restarts: bool, population: int | None = None
 ) -> tuple[str, str]:
     """Return the name of the strategy that ``auto`` takes, and the reason in a few words.
 
@@ -121,13 +115,13 @@ def choose(
     Args:
         dimension: number of parameters.
         budget: number of evaluations; None for no limit.
-        matrix: whether it must be cma-es, as for whole numbers and for earlier points.
+        earlier: whether there are earlier points.
         restarts: whether searches begin again.
         population: members a generation, if they are given; cr-fm-nes takes pairs of them.
     """
     size = counted(dimension, "parameter")
-    if matrix:
-        return "cma-es", "only it takes whole numbers and earlier points"
+    if earlier:
+        return "cma-es", "only it takes earlier points"
     if dimension <= _FEW:
         return "cma-es", f"{size} are few enough for a matrix"
     if restarts:

@@ -124,7 +124,7 @@ class Search:
         except Diverged as problem:
             self.notes.say(str(problem))
             return self._reached() or "diverged"
-        confine(strategy, self._space.widest)
+        confine(strategy, self._space.widest, self._space.narrowest)
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - self._asked)
         self._record(values, scales)

@@ -14,15 +14,16 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable, Stream, seeds, table_size
 from escalade.strategies.base import Direction, Strategy, StrategyFactory
-from escalade.strategies.bounds import Bounds
+from escalade.strategies.bounds import Bounds, confine
 from escalade.strategies.ranking import default_population
-from escalade.support.imports import called
-from escalade.support.keywords import check_call, fixed_by, keywords_of, parameters_of
-from escalade.wings.optimize.margin import lattice_of
+from escalade.support.keywords import fixed_by, keywords_of, parameters_of
+from escalade.training.strategy import build_strategy
+from escalade.wings.optimize.whole import cells, rounded, whole_places
 
 Array = NDArray[np.float64]
 
 _SHARE = 0.1  # of earlier points: the paper's gamma
+_FLOOR = 0.2  # of what is rounded, in a third of a whole number: benchmarks/optimize.md
 _AROUND = 1 / 3  # of sigma: the first noise around each earlier point, so that together they make the cloud
 
 
@@ -140,39 +141,38 @@ class SearchSpace:
         deviations = np.minimum(_sigma(ranges if sigma is None else sigma, self.dimension), width)
         self._sigma = float(np.exp(np.log(deviations).mean()))
         self._scale = deviations / self._sigma
-        self.lattice = None if integers is None else lattice_of(integers, self.bounds, self._scale)
-        self._bent = self.bounds if self.lattice is None else self.bounds.without(self.lattice.places)
+        self._whole = whole_places(() if integers is None else integers, self.bounds)
+        self._bent = cells(self.bounds, self._whole)
         self.widest = self._bent.width / self._scale
         """The largest standard deviation of a strategy in each parameter: its box's width, or infinity."""
+        self.narrowest = np.zeros(self.dimension)
+        """The smallest: 0, but for whole numbers, of which all members would be rounded to the same."""
+        self.narrowest[self._whole] = _FLOOR / self._scale[self._whole]
         self._noise = NoiseTable(seed, table_size(self.dimension)) if noise is None else noise
 
     def make(self, factory: StrategyFactory, start: Start, number: int) -> Strategy:
         """The strategy of search ``number``, from 0, at its own first point."""
-        fixed = fixed_by(factory)
-        if own := [name for name in ("sigma", "seed", "direction") if name in fixed]:
+        if own := [name for name in ("sigma", "seed", "direction") if name in fixed_by(factory)]:
             raise InputError(f"`{own[0]}` is fixed in the strategy: give it beside the strategy")
-        options: dict[str, Any] = {"sigma": self._sigma * start.sigma_factor, "direction": self._direction}
-        options["seed"] = int(seeds(self.seed, Stream.RESTART, number + 1))
+        options: dict[str, Any] = {
+            "population": start.population,
+            "sigma": self._sigma * start.sigma_factor,
+            "direction": self._direction,
+            "seed": int(seeds(self.seed, Stream.RESTART, number + 1)),
+        }
         asked = parameters_of(factory).get("population")
-        if start.population is not None:
-            options["population"] = start.population
-        elif asked is not None and asked.default is asked.empty and "population" not in fixed:
+        if start.population is None and asked is not None and asked.default is asked.empty:
             options["population"] = default_population(self.dimension)
-        if self.lattice is not None:
-            options["lattice"] = self.lattice
+        known = keywords_of(factory)
+        if known is None or "perturbation" in known:
+            options["perturbation"] = self._noise
         x0 = self._start(number)
         if self._earlier is not None and number == 0:
             x0, options["sigma"], options["covariance"] = beginning(
                 self._bent.invert(self._earlier) / self._scale, _AROUND * self._sigma
             )
-        known = keywords_of(factory)
-        if "perturbation" not in fixed and (known is None or "perturbation" in known):
-            options["perturbation"] = self._noise
-        mend = "fix it with functools.partial"
-        check_call(factory, options, options, f"strategy {called(factory)}", mend)
-        made = factory(x0, **options)
-        if not isinstance(made, Strategy):
-            raise InputError(f"strategy made a {type(made).__name__}, not an escalade Strategy")
+        made = build_strategy(factory, x0, options, "fix it with functools.partial")
+        confine(made, self.widest, self.narrowest)
         return made
 
     def _start(self, number: int) -> Array:
@@ -190,8 +190,7 @@ class SearchSpace:
 
     def points(self, members: NDArray[np.floating]) -> Array:
         """The function's points for a strategy's members, shape (n, dimension)."""
-        points = self._bent.apply(members * self._scale)
-        return points if self.lattice is None else self.lattice.round(points)
+        return rounded(self._bent.apply(members * self._scale), self.bounds, self._whole)
 
 
 def _numbers(given: Any, name: str) -> Array:

@@ -1,0 +1,57 @@
+"""Parameters that are whole numbers: rounded within their bounds, and others stay in reach."""
+
+import numpy as np
+import pytest
+
+import escalade
+from escalade import InputError
+
+
+@pytest.mark.parametrize("strategy", ["cma-es", "sep-cma-es", "xnes", "cr-fm-nes"])
+def test_whole_numbers_are_found_where_rounding_alone_stops_short(strategy):
+    target = np.array([3, -2, 7, 0, 1, 0.3, 0.3, 0.3])
+
+    def function(x):
+        assert (x[:5] == np.rint(x[:5])).all()
+        assert (abs(x[:5]) <= 10).all()
+        return float((10.0 ** (3 * np.arange(8) / 7) * (x - target) ** 2).sum())
+
+    bounds = [(-10.4, 10.4)] * 5 + [(None, None)] * 3
+    options = {"sigma": 2.0, "target": 1e-6, "budget": 40_000, "restarts": None}
+    for seed, integers in enumerate((range(5), np.arange(8) < 5)):
+        found = escalade.optimize(
+            function, np.zeros(8), strategy, bounds=bounds, integers=integers, seed=seed, **options
+        )
+        assert found.stop_reason == "target"
+        np.testing.assert_array_equal(found.best[:5], target[:5])
+
+
+def test_a_search_whose_first_members_would_be_one_point_finds_another():
+    def function(x):
+        return float(((x - [7, 2]) ** 2).sum())
+
+    found = escalade.optimize(function, [5, 5], integers=[0, 1], sigma=1e-6, target=0.0)
+    assert found.best.tolist() == [7, 2]
+
+
+def test_a_search_may_begin_half_way_between_the_only_two_numbers_and_begin_again():
+    found = escalade.optimize(
+        lambda x: float((x[0] - 1) ** 2 + abs(x[1]) + 3 * (1 - np.cos(2 * np.pi * x[1]))), [0.5, 3.0],
+        bounds=[(0, 1), (-9, 9)], integers=[0], restarts="ipop", target=1e-7, budget=20_000,
+    )  # fmt: skip
+    assert found.stop_reason == "target"
+    assert found.best[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"integers": [5]}, "there is no parameter 5, but those from 0 to 2"),
+        ({"integers": [[0]]}, "must be numbers of parameters"),
+        ({"integers": [True, False]}, "one truth value for each of the 3 parameters"),
+        ({"integers": [0], "bounds": (0.2, 0.9)}, "parameter 0 leave fewer than two whole numbers"),
+    ],
+)
+def test_bad_integers_are_refused_by_name(options, message):
+    with pytest.raises(InputError, match=message):
+        escalade.optimize(lambda x: float((x**2).sum()), np.full(3, 0.5), **options)
