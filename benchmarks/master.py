@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from escalade.config.options import Config
-from escalade.engines import Engine, Feed
-from escalade.engines.processes import ProcessEngine
+from escalade.engines import Engine, Feed, start_engine
 from escalade.envs import settle_backend
 from escalade.rollout.episodes import EpisodeJob, RecordType
 from escalade.support.exact import one_thread
@@ -123,7 +122,7 @@ def main() -> None:
     parts = make_parts(large)
     parts.environment = settle_backend(parts.environment)
     sizes = len(parts.policy.observation_mean)
-    engine: Engine = ProcessEngine(Instant(sizes), 2)
+    engine: Engine = start_engine("local", Instant(sizes), 2)
     try:
         cost = [1e6 * cpu / arguments.members for _, cpu, _ in generations(large, parts, engine)]
     finally:

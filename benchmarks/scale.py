@@ -54,7 +54,6 @@ class SimulatedCluster:
 
     def __init__(self, workers: int, processes: int, call_seconds: float, reply_seconds: float) -> None:
         self.events = self
-        self.dashboard = None
         self.processes = processes
         self.actors = workers // processes
         self.call_seconds, self.reply_seconds = call_seconds, reply_seconds

@@ -164,7 +164,7 @@ def local_environment():
         ({"env": lambda: Walk("truncated")}, "`env` .*lambda.* has no name that a resumed run could find"),
         (
             {"env": local_environment()},
-            "`env` .*Inner has no name.* is local to a function: define it .*partial",
+            "`env` .*Inner has no name.*: define it .*partial",
         ),
         ({"env": Walk()}, "`env` is a Walk that was made already"),
         ({"strategy": CMAES(np.zeros(3))}, "`strategy` is a CMAES that was made already: give its class"),

@@ -15,8 +15,8 @@ from tests.engines.owners import TINY, Closes, said, train
 
 import escalade
 from escalade import EngineFailure, EnvironmentFailure, InputError
+from escalade.engines import start_engine
 from escalade.engines.process import stop_all
-from escalade.engines.processes import ProcessEngine
 
 
 def names(folder, kind):
@@ -24,7 +24,7 @@ def names(folder, kind):
 
 
 def started(factory, workers=2):
-    engine = ProcessEngine(factory, workers)
+    engine = start_engine("local", factory, workers)
     engine.run("fine", 8)
     while not all(worker.info for worker in engine._workers):
         engine._listen()
@@ -120,4 +120,4 @@ def test_a_fork_of_a_process_that_trains_has_no_workers(tmp_path):
 def test_work_that_cannot_be_sent_says_what_to_do_instead(tmp_path):
     said = r"cannot be sent to worker processes .*use `workers=0` or `engine=threads`"
     with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=said):
-        ProcessEngine(lambda: file, 1)
+        start_engine("local", lambda: file, 1)

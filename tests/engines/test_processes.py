@@ -13,10 +13,9 @@ import threadpoolctl
 from tests.commands import DEADLINE, wait_until
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
-from escalade.engines import InProcessEngine, processes
+from escalade.engines import InProcessEngine, processes, start_engine
 from escalade.engines.messages import JobMessage
 from escalade.engines.process import Worker
-from escalade.engines.processes import ProcessEngine
 from escalade.engines.worker import one_blas_thread
 
 
@@ -146,7 +145,7 @@ class Refused:
 
 @pytest.fixture
 def engine():
-    engine = ProcessEngine(Squares, 3)
+    engine = start_engine("local", Squares, 3)
     yield engine
     engine.close()
 
@@ -223,7 +222,7 @@ def test_items_that_always_kill_their_worker_raise(hasty, engine):
 
 
 def test_shares_shrink_where_workers_do_not_live_to_finish_them():
-    engine = ProcessEngine(lambda: Fragile(slots=4), 2)
+    engine = start_engine("local", lambda: Fragile(slots=4), 2)
     try:
         assert engine.run(("", -1), 8).in_order() == [item**2 for item in range(8)]
     finally:
@@ -231,7 +230,7 @@ def test_shares_shrink_where_workers_do_not_live_to_finish_them():
 
 
 def test_workers_that_die_at_their_start_raise(hasty):
-    engine = ProcessEngine(Stillborn, 2)
+    engine = start_engine("local", Stillborn, 2)
     try:
         with pytest.raises(EngineFailure, match=r"times in a row.*code 9"):
             engine.run(("fine", None), 4)
@@ -244,7 +243,7 @@ def test_workers_that_die_at_their_start_raise(hasty):
     [(Broken, EngineFailure, "KeyError: 'no such drive'"), (Refused, InputError, "choose another")],
 )
 def test_what_is_raised_at_the_start_arrives(factory, kind, said):
-    engine = ProcessEngine(factory, 2)
+    engine = start_engine("local", factory, 2)
     try:
         with pytest.raises(kind, match=said):
             engine.run(("fine", None), 4)
@@ -265,7 +264,7 @@ def test_an_unexpected_exception_arrives_with_its_trace(engine):
 
 
 def test_work_may_start_processes_of_its_own():
-    engine = ProcessEngine(Parents, 1)
+    engine = start_engine("local", Parents, 1)
     try:
         assert engine.run("job", 4).in_order() == [0, 1, 2, 3]
     finally:
@@ -273,7 +272,7 @@ def test_work_may_start_processes_of_its_own():
 
 
 def test_processes_that_work_started_as_daemons_end_with_it():
-    engine = ProcessEngine(Keeps, 1)
+    engine = start_engine("local", Keeps, 1)
     started = []
     try:
         started += [psutil.Process(pid) for pid in engine.run("job", 2).in_order()]
@@ -291,7 +290,7 @@ def test_a_worker_that_is_killed_while_a_process_of_its_own_lives_is_replaced(tm
         made.killed = tmp_path / "killed"
         return made
 
-    engine = ProcessEngine(work, 1)
+    engine = start_engine("local", work, 1)
     try:
         assert len(engine.run("job", 2).in_order()) == 2
     finally:
@@ -301,7 +300,7 @@ def test_a_worker_that_is_killed_while_a_process_of_its_own_lives_is_replaced(tm
 
 def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    engine = ProcessEngine(BlasThreads, 1)
+    engine = start_engine("local", BlasThreads, 1)
     try:
         assert "OMP_NUM_THREADS" not in os.environ
         wait_ready(engine)
@@ -332,12 +331,12 @@ def test_more_workers_than_can_be_started_are_refused(monkeypatch):
 
     monkeypatch.setattr(processes, "Worker", start)
     with pytest.raises(InputError, match=r"only 1 of 3 worker processes could be started: lower `workers`"):
-        ProcessEngine(Squares, 3)
+        start_engine("local", Squares, 3)
     assert not psutil.pid_exists(started[0].pid) or not alive(psutil.Process(started[0].pid))
 
 
 def test_close_ends_every_worker_even_one_that_is_busy():
-    engine = ProcessEngine(Squares, 2)
+    engine = start_engine("local", Squares, 2)
     wait_ready(engine)
     processes = [psutil.Process(pid) for pid in engine.pids]
     os.kill(processes[0].pid, signal.SIGSTOP)
@@ -379,7 +378,7 @@ def kill(pid, kills):
 
 
 def test_a_lost_worker_that_cannot_be_started_again_is_one_line(monkeypatch):
-    engine = ProcessEngine(Squares, 1)
+    engine = start_engine("local", Squares, 1)
     try:
         wait_ready(engine)
 

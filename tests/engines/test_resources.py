@@ -14,11 +14,11 @@ from escalade.support.shared_memory import anonymous_file
 SCRIPT = """
 import os, shutil, signal
 from multiprocessing.util import get_temp_dir
-from escalade.engines.processes import ProcessEngine
+from escalade.engines import start_engine
 from tests.engines.test_resources import Double
 
 if __name__ == "__main__":
-    engine = ProcessEngine(Double, 2)
+    engine = start_engine("local", Double, 2)
     assert engine.run(None, 6).in_order() == [0, 2, 4, 6, 8, 10]
     folder = get_temp_dir()
     shutil.rmtree(folder)

@@ -20,9 +20,6 @@ def write(root, **files):
         ("0::/\n", {"cpu.max": "250000 100000\n"}, 2.5),
         ("0::/\n", {"cpu.max": "max 100000\n"}, math.inf),
         ("0::/a/b\n", {"a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n"}, 1.5),
-        ("4:cpu,cpuacct:/\n0::/\n", {"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
-        ("4:cpu:/x\n", {"cpu/x/cpu.cfs_quota_us": "-1", "cpu/x/cpu.cfs_period_us": "100000"}, math.inf),
-        ("4:memory:/x\n", {"cpu/x/cpu.cfs_quota_us": "1", "cpu/x/cpu.cfs_period_us": "1"}, math.inf),
         ("0::/\n", {}, math.inf),
     ],
 )

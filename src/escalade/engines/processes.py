@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
@@ -23,54 +23,43 @@ _LISTEN_SECONDS = 0.2
 _MOST_DEATHS = 20  # in a row, beyond one of each worker, with not one result between them
 
 
-def start(factory: Factory, options: EngineOptions) -> ProcessEngine:
-    """The engine ``local``.
-
-    Raises:
-        InputError: the work cannot be sent to processes, or this process may have no children.
-    """
-    return ProcessEngine(factory, options.workers, options.step_timeout, options.steps)
-
-
 class ProcessEngine(Dispatcher):
-    """Runs items on ``workers`` processes, each with ``factory``'s work.
+    """The engine ``local``: runs items on ``workers`` processes, each with ``factory``'s work.
 
     Items are handed out evenly; what does not fit a worker's slots waits here and goes to
     whoever is free first. When a worker dies, its unfinished items are handed out again and
     another takes its place; so it is when it gives no sign of life for ``step_timeout`` seconds.
-    ``steps`` counts environment steps of some results, for the report.
 
     This side and a worker's may never both be sending what does not fit the pipe, so a job goes only to
     workers that read: those without items. One that is still inside a job that was given up is replaced.
+
+    Raises:
+        InputError: the work cannot be sent to processes, or this process may have no children.
     """
 
     reports = "workers"
 
-    def __init__(
-        self,
-        factory: Factory,
-        workers: int,
-        step_timeout: float | None = None,
-        steps: Callable[[Any], int] | None = None,
-    ) -> None:
-        super().__init__(steps)
+    def __init__(self, factory: Factory, options: EngineOptions) -> None:
+        super().__init__(options.steps)
         warm_up()
         self._factory = factory
         self._job: Any = None
         self._message: JobMessage | None = None  # the job as workers receive it, pickled once for all
         self._waiting: deque[int] = deque()
         self._deaths = 0  # since the last result
-        self._silence = Silence(step_timeout)
+        self._silence = Silence(options.step_timeout)
         self._reported = 0.0
         self._workers: list[Worker] = []
         # Also when the owner forgets: workers ignore SIGTERM, with which multiprocessing would end them.
         self._end = Finalize(self, stop_all, args=(self._workers,), exitpriority=100)
-        for number in range(workers):
+        for number in range(options.workers):
             try:
                 self._workers.append(Worker(self._factory, str(number + 1)))
             except (OSError, EOFError, MemoryError) as problem:
                 self.close()
-                said = f"only {number} of {workers} worker processes could be started: lower `workers`"
+                said = (
+                    f"only {number} of {options.workers} worker processes could be started: lower `workers`"
+                )
                 raise InputError(f"{said} ({type(problem).__name__}: {problem})") from problem
 
     @property

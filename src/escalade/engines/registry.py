@@ -1,6 +1,6 @@
 """The engines by name. A new engine is one file and one entry here.
 
-An entry's home is a function ``start(factory, options)`` that returns an :class:`Engine`; its file is
+An entry's home is called with a factory and :class:`EngineOptions` and gives an :class:`Engine`; its file is
 imported when the engine is asked for, so that its packages need not be there otherwise.
 """
 
@@ -14,7 +14,7 @@ from escalade.support.own_process import collect_garbage
 from escalade.support.registry import Entry, named
 
 ENGINES: Final[dict[str, Entry]] = {
-    "local": Entry("processes of this machine", "escalade.engines.processes:start"),
+    "local": Entry("processes of this machine", "escalade.engines.processes:ProcessEngine"),
     "threads": Entry("threads of this process", "escalade.engines.threads:start"),
     "ray": Entry(
         "a cluster",

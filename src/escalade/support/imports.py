@@ -98,16 +98,10 @@ def name_of(thing: Any, what: str) -> str:
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     known = getattr(sys.modules.get(str(module)), str(name), None)
     if known is not thing or module is None:
-        shown = name or type(thing).__name__
-        if "<locals>" in str(name):
-            raise InputError(
-                f"{what} {shown} has no name that a resumed run could find, as it is local to a function: "
-                "define it with def or class at the top of a module, a script or a notebook's cell, and pass "
-                "the values that it uses with functools.partial"
-            )
         raise InputError(
-            f"{what} {shown} has no name that a resumed run could find: define it with def or class at "
-            "the top of a module, a script or a notebook's cell"
+            f"{what} {name or type(thing).__name__} has no name that a resumed run could find: define it "
+            "with def or class at the top of a module, a script or a notebook's cell, and pass the values "
+            "that it uses with functools.partial"
         )
     return f"{module}:{name}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,41 +18,23 @@ def cores() -> int:
 
 @cache
 def quota(root: Path = Path("/")) -> float:
-    """CPUs that Linux's control groups give this process at a time; infinite without a limit.
+    """CPUs that Linux's control groups (version 2) give this process at a time; infinite without a limit.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
     """
-    return min(_limits(root), default=math.inf)
-
-
-def _limits(root: Path) -> Iterator[float]:
-    """The limit of each control group that the process is in, where it has one."""
     try:
-        groups = (root / "proc/self/cgroup").read_text().splitlines()
+        place = (root / "proc/self/cgroup").read_text().rpartition("0::/")[2].strip()
     except OSError:  # not Linux
-        return
-    for line in groups:
-        _, controllers, place = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        mount = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
-        inner = mount / place.lstrip("/")
-        for folder in (inner, *inner.parents):
-            yield from _limit(folder)
-            if folder == mount:
-                break
-
-
-def _limit(folder: Path) -> Iterator[float]:
-    """CPUs by cpu.max (version 2), or by cpu.cfs_quota_us and cpu.cfs_period_us (version 1)."""
-    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
-        try:
-            time, period = " ".join((folder / name).read_text() for name in names).split()
-            if time != "max" and int(time) > 0:
-                yield int(time) / int(period)
-        except (OSError, ValueError, ZeroDivisionError):  # no such file: the root has none
-            continue
+        return math.inf
+    limits, mount = [math.inf], root / "sys/fs/cgroup"
+    for folder in (mount / place, *(mount / place).parents):
+        with suppress(OSError, ValueError):  # no such file: the root has none; or "max"
+            time, period = (folder / "cpu.max").read_text().split()
+            limits.append(int(time) / int(period))
+        if folder == mount:
+            break
+    return min(limits)
 
 
 _PACKAGES = ("numpy", "torch", "gymnasium", "envpool", "mujoco", "Box2D", "ale-py", "pybullet")

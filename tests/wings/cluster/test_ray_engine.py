@@ -27,7 +27,6 @@ class ListedCluster:
 
     def __init__(self, rooms, slots=4, refills=True):
         self.events = SimpleQueue()
-        self.dashboard = None
         self.rooms = dict(rooms)
         self.info = {"slots": slots, "refills": refills}
         self.workers = {}  # number: node, None while there is no room
@@ -390,8 +389,6 @@ def test_results_go_to_the_chunks_that_asked():
 
 def test_without_an_address_a_cluster_of_its_own_is_started(monkeypatch):
     class Ray:
-        dashboard_url = None
-
         def is_initialized(self):
             return False
 

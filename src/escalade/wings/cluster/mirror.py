@@ -8,7 +8,7 @@ objects. A checkpoint is verified when it is read, so a copy cut short is never 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -58,11 +58,25 @@ class Mirror:
 
     @contextmanager
     def led_by(self, who: str) -> Iterator[None]:
-        """Keep a lease at the url."""
+        """Keep a lease at the url: write it now, and then every :data:`PERIOD` seconds from a thread."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            with suppress(StorageFailure):  # the next beat reaches it, or the driver's next push reports it
+                self.beat(who)
+
+        def go_on() -> None:
+            while not ended.wait(PERIOD):
+                beat()
+
+        beat()
+        thread = threading.Thread(target=go_on, name="escalade-lease", daemon=True)
+        thread.start()
         try:
-            with _beating(lambda: self.beat(who)):
-                yield
+            yield
         finally:
+            ended.set()
+            thread.join()
             with suppress(StorageFailure), _reported(self.url):  # one that stays is stale in a minute
                 self._files.rm_file(f"{self._root}/{LEASE}")
 
@@ -158,26 +172,3 @@ def _reported(url: str) -> Iterator[None]:
         raise
     except Exception as problem:  # noqa: BLE001 - as many kinds as there are clouds
         raise StorageFailure(f"{url} could not be reached or written: {problem}") from None
-
-
-@contextmanager
-def _beating(write: Callable[[], None]) -> Iterator[None]:
-    """Call ``write`` at once, and then every :data:`PERIOD` seconds on a thread of its own."""
-    ended = threading.Event()
-
-    def beat() -> None:
-        with suppress(StorageFailure):  # the next beat reaches it, or the driver's next push reports it
-            write()
-
-    def go_on() -> None:
-        while not ended.wait(PERIOD):
-            beat()
-
-    beat()
-    thread = threading.Thread(target=go_on, name="escalade-lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
@@ -135,12 +135,8 @@ def part_of(config: Config, row: Row) -> int:
     return int(PARTS * max(spent[name] / limit for name, limit in limits.items()))
 
 
-class _Left(BaseException):
-    """Leaves a trial to go on later: of an Exception, Optuna would write that the trial failed."""
-
-
 class _Lead:
-    """Optuna's objective: a trial's runs, one after the other."""
+    """Asks Optuna for trials, has their runs one after the other, and tells it what came of them."""
 
     def __init__(
         self, plan: SweepPlan, folder: Path, study: Study, jobs: int, say: Callable[[str], None]
@@ -148,8 +144,7 @@ class _Lead:
         self._plan, self._folder, self._study, self._say = plan, folder, study, say
         self._done = sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
         self._jobs = max(1, min(jobs, self._plan.trials - self._done))
-        self._interrupts, self._suggesting = Interrupts(), Lock()
-        self._raised: BaseException | None = None
+        self._interrupts, self._asking = Interrupts(), Lock()
 
     def run(self) -> bool:
         """Run the trials that are missing; True where that was interrupted."""
@@ -163,39 +158,58 @@ class _Lead:
         for begun in self._study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)  # asked first
         with self._interrupts, storage(self._folder):  # Optuna's journal may find the disk full
-            with suppress(_Left):
-                how: dict[str, Any] = {"catch": (EscaladeError,), "callbacks": [self._told]}
-                self._study.optimize(self._value, missing, n_jobs=self._jobs, **how)
-            if self._raised is not None and not isinstance(self._raised, KeyboardInterrupt):
-                raise self._raised
-        return self._raised is not None
+            try:
+                self._trials(missing)
+            except KeyboardInterrupt:
+                return True
+        return False
 
-    def _value(self, trial: Trial) -> float:
-        """The mean return of the trial's runs."""
-        from optuna import TrialPruned
-
+    def _trials(self, count: int) -> None:
+        if self._jobs == 1:  # in this thread, the one that signals come to
+            for _ in range(count):
+                self._trial()
+            return
+        pool = ThreadPoolExecutor(self._jobs)
         try:
-            with self._suggesting:
-                config = trial_config(self._plan, self._suggest(trial))
-            if self._jobs > 1:  # changes no bit; without processes, all trials would take turns in this one
-                config = sharing(config.replace(workers=config.workers or None), self._jobs)
-            results: list[float] = []
-            for seed in self._plan.seeds:
-                if self._interrupts.requested:  # while the run before wrote its last files
-                    raise KeyboardInterrupt
-                if results:
-                    self._judge(trial, PARTS * len(results), fmean(results))
-                results.append(self._run(trial, config.replace(seed=seed), results))
-            return fmean(results)
+            for trial in as_completed([pool.submit(self._trial) for _ in range(count)]):
+                trial.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _trial(self) -> None:
+        """Have one trial. One that is left by an exception is not told of, and goes on later."""
+        from optuna import TrialPruned
+        from optuna.trial import TrialState
+
+        with self._asking:
+            trial = self._study.ask()
+            params = self._suggest(trial)
+        try:
+            value = self._value(trial, params)
         except TrialPruned:
+            ended = self._study.tell(trial, state=TrialState.PRUNED)
+        except StorageFailure:
             raise
-        except BaseException as problem:
-            if isinstance(problem, EscaladeError) and not isinstance(problem, StorageFailure):
-                trial.set_user_attr("problem", str(problem))
-                raise
-            # Not the fault of the trial's options. Optuna asks no thread how its last trial ended.
-            self._raised = self._raised or problem
-            raise _Left from problem
+        except EscaladeError as problem:  # the fault of the trial's options
+            trial.set_user_attr("problem", str(problem))
+            ended = self._study.tell(trial, state=TrialState.FAIL)
+        else:
+            ended = self._study.tell(trial, value)
+        self._told(ended)
+
+    def _value(self, trial: Trial, params: dict[str, Any]) -> float:
+        """The mean return of the trial's runs."""
+        config = trial_config(self._plan, params)
+        if self._jobs > 1:  # changes no bit; without processes, all trials would take turns in this one
+            config = sharing(config.replace(workers=config.workers or None), self._jobs)
+        results: list[float] = []
+        for seed in self._plan.seeds:
+            if self._interrupts.requested:  # while the run before wrote its last files
+                raise KeyboardInterrupt
+            if results:
+                self._judge(trial, PARTS * len(results), fmean(results))
+            results.append(self._run(trial, config.replace(seed=seed), results))
+        return fmean(results)
 
     def _suggest(self, trial: Trial) -> dict[str, Any]:
         """Suggest what the trial lacks: one that was begun earlier has its values already.
@@ -258,11 +272,11 @@ class _Lead:
         if trial.should_prune():
             raise TrialPruned
 
-    def _told(self, study: Study, trial: FrozenTrial) -> None:
+    def _told(self, trial: FrozenTrial) -> None:
         """Say how a trial has ended."""
         how = f"failed: {trial.user_attrs.get('problem')}"
         if trial.state.name == "COMPLETE":
-            best = study.best_trial
+            best = self._study.best_trial
             record = "the best so far" if best.number == trial.number else f"best {number(best.value)}"
             how = f"return {number(trial.value)}, {record}"
         elif trial.state.name == "PRUNED":

@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,10 @@ class FunctionCalls:
             )
         self._generations = self._evaluations = self._failures = 0
         self._vectorized, self._seed, self._numbered = vectorized, seed, numbered
-        setup = PointsSetup(function, vectorized, tensors, caught(catch))
+        work = partial(PointsWork, function, vectorized, tensors, caught(catch))
         if workers:
             warm_up(["torch", __name__])
-        self.engine: Engine = start_engine("local", setup, workers)
+        self.engine: Engine = start_engine("local", work, workers)
 
     def __enter__(self) -> FunctionCalls:
         return self
@@ -148,33 +149,28 @@ class PointsJob:
         return f"point {item}, generation {self.generation + 1}"
 
 
-@dataclass(frozen=True)
-class PointsSetup:
-    """Everything a worker needs; calling it makes the work."""
-
-    function: Callable[..., Any]
-    vectorized: bool
-    """True: the only item is the whole generation, in one call; else each point is an item."""
-    tensors: bool
-    catch: tuple[type[BaseException], ...]
-
-    def __call__(self) -> PointsWork:
-        return PointsWork(self)
-
-
 class PointsWork:
-    """Calls the function; an item's result is what it gave, or NaN if it raised one of ``catch``."""
+    """Calls the function; an item's result is what it gave, or NaN if it raised one of ``catch``.
 
-    def __init__(self, setup: PointsSetup) -> None:
-        self.setup = setup
+    If ``vectorized``, the only item is the whole generation, in one call; else each point is an item.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        vectorized: bool,
+        tensors: bool,
+        catch: tuple[type[BaseException], ...],
+    ) -> None:
+        self._function, self._vectorized, self._tensors, self._catch = function, vectorized, tensors, catch
 
     def info(self) -> dict[str, Any]:
         return {"slots": _SLOTS}
 
     def begin(self, job: PointsJob) -> None:
         self._job = job
-        self._given: tuple[Any, ...] = (
-            tuple(map(torch.from_numpy, job.arrays)) if self.setup.tensors else job.arrays
+        self._given: Sequence[Any] = (
+            [torch.from_numpy(array) for array in job.arrays] if self._tensors else job.arrays
         )
         # A seed is a function of whom it is for, so it is the same wherever the point is tried.
         members = np.arange(len(job.arrays[0]))
@@ -189,14 +185,14 @@ class PointsWork:
         """Nothing to free."""
 
     def _call(self, item: int, feed: Feed) -> Any:
-        whole = self.setup.vectorized
+        whole = self._vectorized
         seed_generators(self._seeds[item])
         try:
-            value = self.setup.function(*(self._given if whole else [part[item] for part in self._given]))
+            value = self._function(*(self._given if whole else [part[item] for part in self._given]))
         except (Exception, SystemExit) as problem:
             who = f"generation {self._job.generation + 1}" if whole else self._job.describe(item)
             said = f"{who}: the function raised {in_words(problem)}"
-            if not isinstance(problem, self.setup.catch):
+            if not isinstance(problem, self._catch):
                 raise EnvironmentFailure(said) from problem
             feed.put_raised(item, said)
             return np.full(len(self._given[0]), math.nan) if whole else math.nan

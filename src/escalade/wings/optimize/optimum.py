@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.support.imports import missing
 from escalade.support.shown import shown, table
 
 _FACTS = ("best_fitness", "strategy", "stop_reason", "evaluations", "failures", "restarts")
@@ -52,26 +49,4 @@ class Optimum:
         facts = {name: shown(getattr(self, name)) for name in _FACTS}
         facts |= {"generations": str(len(self.history))}
         facts |= {"best": ", ".join(shown(float(number)) for number in best[:_NUMBERS]) + more}
-        page, picture = table(f"optimum of {len(best):,} parameters", facts), self._repr_png_()
-        if picture is None:
-            return page
-        return f"{page}<img src='data:image/png;base64,{base64.b64encode(picture).decode()}'>"
-
-    def _repr_png_(self) -> bytes | None:
-        """Return a picture of the generations, or None if matplotlib is not installed."""
-        if missing("matplotlib"):
-            return None
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6, 3), layout="constrained")
-        axes, numbers = figure.subplots(), np.arange(1, len(self.history) + 1)
-        marker = "o" if len(numbers) == 1 else ""
-        for label, values in zip(("best of a generation", "mean"), self.history.T, strict=True):
-            axes.plot(numbers, values, label=label, marker=marker)
-        axes.set(xlabel="generations", ylabel="fitness")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False)
-        picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=100)
-        return picture.getvalue()
+        return table(f"optimum of {len(best):,} parameters", facts)

@@ -23,7 +23,7 @@ from escalade.wings.optimize.whole import cells, rounded, whole_places
 Array = NDArray[np.float64]
 
 _SHARE = 0.1  # of earlier points: the paper's gamma
-_FLOOR = 0.2  # of what is rounded, in a third of a whole number: benchmarks/optimize.md
+_FLOOR = 0.2  # the smallest standard deviation of a whole number: benchmarks/optimize.md
 _AROUND = 1 / 3  # of sigma: the first noise around each earlier point, so that together they make the cloud
 
 

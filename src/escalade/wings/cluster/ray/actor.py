@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from escalade.engines.base import Factory, Feed, Work
+from escalade.engines.base import EngineOptions, Factory, Feed, Work
 from escalade.engines.feed import JobDropped
 from escalade.engines.processes import ProcessEngine
 from escalade.engines.results import Results
@@ -125,7 +125,7 @@ class Crew:
         step_timeout: float | None,
         on_note: Callable[[str], None],
     ) -> None:
-        self._engine = ProcessEngine(factory, processes, step_timeout)
+        self._engine = ProcessEngine(factory, EngineOptions(processes, step_timeout))
         self._engine.on_note = on_note
         self._processes = processes
 

@@ -29,6 +29,8 @@ _CALLS = 100  # that an actor may have in hand: chunks, and those of a job that 
 class RayCluster:
     """Workers as Ray actors, placed by Ray wherever there is room.
 
+    Calls return at once; what comes of them is in ``events``.
+
     Args:
         factory: makes the work of one worker. The arrays in it, such as the noise table, are in Ray's object
             store once a node, and every worker of the node reads them there.
@@ -55,7 +57,6 @@ class RayCluster:
     def _prepare(self, pickled: bytes, arrays: list[pickle.PickleBuffer], step_timeout: float | None) -> None:
         """Put what workers are made of where they fetch it."""
         self.events: SimpleQueue[Event] = SimpleQueue()
-        self.dashboard = self._connection.dashboard
         self._ray = ray = self._connection.ray
         cpus = self._resources["CPU"]
         self._actor = ray.remote(RayWorker)
@@ -72,9 +73,14 @@ class RayCluster:
         self._calls: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered
 
     def put(self, job: Any) -> Any:
+        """Make a job available to all workers; what :meth:`send` takes."""
         return [self._ray.put(job)]
 
     def start_worker(self, avoid: Sequence[str]) -> Handle:
+        """Ask for a worker, on any node but those of the ids in ``avoid``.
+
+        It becomes :class:`Ready` where there is room, and is started again, anywhere, when it is lost.
+        """
         labels = {"ray.io/node-id": f"!in({','.join(avoid)})"} if avoid else None
         worker = self._actor.options(**self._options, label_selector=labels).remote()
         self._calls[worker] = set()
@@ -82,20 +88,25 @@ class RayCluster:
         return worker
 
     def await_ready(self, worker: Handle) -> None:
+        """Ask a worker that was lost to say when it is :class:`Ready` again."""
         called = worker.ready.options(max_task_retries=-1).remote(*self._made_of)
         self._call(worker, 0, called, lambda answer: Ready(worker, *answer))
 
     def send(self, worker: Handle, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:
+        """Give a worker items of job ``number`` to run."""
+
         def event(answer: Any) -> Event:
             return Reply(worker, chunk, *answer) if answer else Lost(worker, chunk, "it was started again")
 
         self._call(worker, chunk, worker.run.remote(number, job, items), event)
 
     def end_worker(self, worker: Handle) -> None:
+        """End a worker, whatever it does."""
         self._calls.pop(worker, None)
         self._ray.kill(worker)
 
     def nodes(self) -> dict[str, Node]:
+        """The nodes that are alive, by id."""
         return {
             node["NodeID"]: Node(node["NodeManagerAddress"], self._room(node["Resources"]))
             for node in self._ray.nodes()
@@ -103,6 +114,7 @@ class RayCluster:
         }
 
     def close(self) -> None:
+        """End what :meth:`start_worker` began, and the connection."""
         for worker in list(self._calls):
             self.end_worker(worker)
         self._connection.close()

@@ -38,7 +38,6 @@ class Connection:
     def __init__(self, address: str | None, room: Mapping[str, float]) -> None:
         self.ray = ray = _import_ray()
         self._ours = not ray.is_initialized()
-        self.dashboard: str | None = None
         if self._ours:
             address = address or os.environ.get("RAY_ADDRESS")
             if address:
@@ -49,7 +48,7 @@ class Connection:
                 how |= _asked_for(room)
                 # Without this, Ray joins a cluster that was started on this machine, even if it ended badly.
                 how["address"] = "local"
-            self.dashboard = _join(ray, address or "", how)
+            _join(ray, address or "", how)
 
     def close(self) -> None:
         """Leave the cluster, if this connection was made here."""
@@ -93,12 +92,11 @@ def _check(address: str) -> None:
         ) from None
 
 
-def _join(ray: Any, address: str, how: dict[str, Any]) -> str | None:
-    """Connect; the dashboard's address, where there is one."""
+def _join(ray: Any, address: str, how: dict[str, Any]) -> None:
+    """Connect."""
     before = signal.getsignal(signal.SIGTERM)
     try:
-        context = ray.init(namespace=NAMESPACE, log_to_driver=False, logging_level="error", **how)
-        return context.dashboard_url or None
+        ray.init(namespace=NAMESPACE, log_to_driver=False, logging_level="error", **how)
     except ConnectionError:
         raise InputError(
             f"cluster address {address} finds no cluster here: start a head node with 'ray start', "

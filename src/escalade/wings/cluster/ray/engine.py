@@ -23,7 +23,7 @@ from escalade.errors import EngineFailure, EscaladeError, InputError
 from escalade.support.output import visible
 from escalade.wings.cluster.ray.cluster import RayCluster
 from escalade.wings.cluster.ray.fleet import Fleet
-from escalade.wings.cluster.ray.messages import Cluster, Event, Failed, Handle, Lost, Ready, Reply, UnfitNode
+from escalade.wings.cluster.ray.messages import Event, Failed, Handle, Lost, Ready, Reply, UnfitNode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class RayEngine(Dispatcher):
 
     reports = "nodes"
 
-    def __init__(self, cluster: Cluster, options: EngineOptions) -> None:
+    def __init__(self, cluster: RayCluster, options: EngineOptions) -> None:
         super().__init__(options.steps)
         self.on_note = _to_stderr
         self._cluster = cluster
@@ -97,11 +97,6 @@ class RayEngine(Dispatcher):
         self._job: Any = None
         self._waiting: deque[_Chunk] = deque()
         self._look()
-
-    @property
-    def dashboard(self) -> str | None:
-        """Address of the page that shows the cluster, if it has one."""
-        return self._cluster.dashboard
 
     def run(self, job: Any, items: int) -> Results:
         self._number += 1
@@ -113,8 +108,6 @@ class RayEngine(Dispatcher):
         order = np.concatenate([np.arange(first, items, expected) for first in range(expected)])
         self._waiting = deque([_Chunk(order, 0)] if items else [])
         began = time.monotonic()
-        if self._number == 1 and self.dashboard:
-            self.on_note(f"Ray's dashboard: http://{self.dashboard}")
         for worker in self._workers.values():
             worker.chunks.clear()
         self._hand_out()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from escalade.wings.cluster.ray.messages import Cluster, Node
+from escalade.wings.cluster.ray.messages import Node
+
+if TYPE_CHECKING:
+    from escalade.wings.cluster.ray.cluster import RayCluster
 
 _LOOK_SECONDS = 1.0
 _SILENCE_SECONDS = 10.0  # without a worker, before the user is told
@@ -21,7 +25,7 @@ class Fleet:
             are asked for too: a cluster that can grow sees that it should.
     """
 
-    def __init__(self, cluster: Cluster, workers: int | None) -> None:
+    def __init__(self, cluster: RayCluster, workers: int | None) -> None:
         self._cluster, self._wanted = cluster, workers
         self._nodes: dict[str, Node] = {}
         self._names: dict[str, str] = {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from escalade.engines.results import Results
 from escalade.errors import InputError
@@ -78,42 +77,3 @@ class Failed:
 
 
 Event = Ready | Reply | Lost | Failed
-
-
-class Cluster(Protocol):
-    """The place where workers run. Calls return at once; what comes of them is in ``events``."""
-
-    events: SimpleQueue[Event]
-    dashboard: str | None
-    """Address of a page that shows the cluster."""
-
-    def put(self, job: Any) -> Any:
-        """Make a job available to all workers; what :meth:`send` takes."""
-        ...
-
-    def start_worker(self, avoid: Sequence[str]) -> Handle:
-        """Ask for a worker, on any node but those of the ids in ``avoid``.
-
-        It becomes :class:`Ready` where there is room, and is started again, anywhere, when it is lost.
-        """
-        ...
-
-    def await_ready(self, worker: Handle) -> None:
-        """Ask a worker that was lost to say when it is :class:`Ready` again."""
-        ...
-
-    def send(self, worker: Handle, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:
-        """Give a worker items of job ``number`` to run."""
-        ...
-
-    def end_worker(self, worker: Handle) -> None:
-        """End a worker, whatever it does."""
-        ...
-
-    def nodes(self) -> dict[str, Node]:
-        """The nodes that are alive, by id."""
-        ...
-
-    def close(self) -> None:
-        """End what :meth:`start_worker` began, and the connection."""
-        ...
