@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from escalade.envs.actions import ActionMap
 from escalade.envs.spaces import observation_dtype, observation_shape
 from escalade.errors import InputError
-from escalade.policies.modules import Chain, State, VirtualBatchNorm, map_state, tensors_of
+from escalade.policies.modules import State, map_state, tensors_of
 from escalade.policies.policy import Policy, network_inputs
 from escalade.policies.population.layout import copy_module
 from escalade.support.exact import cpu_by_default
+
+_EXAMPLE_ROWS = 2  # torch.export takes a batch of 1 for a fixed size
 
 
 class DeployedPolicy(nn.Module):
@@ -25,7 +28,7 @@ class DeployedPolicy(nn.Module):
     ``forward(observation, *state)`` gives ``(action, output, *next_state)``. Every tensor has the batch
     first. ``observation`` is what :meth:`Policy.forward` takes, ``output`` what the network gave, and
     ``action`` what the environment takes. The state is a flat list of tensors, none for a network without
-    one. What virtual batch normalisation keeps is no part of it: it stays the same, and the module holds it.
+    one. These have names in files: ``inputs`` and ``outputs``.
 
     Args:
         policy: copied, so that it stays as it is.
@@ -46,23 +49,19 @@ class DeployedPolicy(nn.Module):
         with torch.no_grad(), cpu_by_default():
             first = policy.network.initial_state(0) if policy.stateful else ()  # type: ignore[operator]
         self._like: State = map_state(torch.clone, first)
-        self._fixed = _fixed_parts(policy.network, first)
-        for number, part in enumerate(tensors_of(first)):
-            if number in self._fixed:
-                self.register_buffer(f"fixed_{number}", part.detach()[None].clone())
-        self.first_state = [part.detach().clone() for part in self.moving(first)]
+        self.first_state = [part.detach().clone() for part in tensors_of(first)]
         """The state that an episode with the seed 0 begins with, without a batch dimension."""
 
-    def example(self, batch: int) -> list[Tensor]:
+        states = range(len(self.first_state))
+        self.inputs = ["observation", *(f"state_{number}" for number in states)]
+        self.outputs = ["action", "output", *(f"next_state_{number}" for number in states)]
+
+    def example(self) -> tuple[Tensor, ...]:
         """Observations of zeros, and the first state, for a batch."""
         space = self.observation_space
-        seen = np.zeros((batch, *observation_shape(space)), observation_dtype(space))
-        states = [part.expand(batch, *part.shape).clone() for part in self.first_state]
-        return [torch.from_numpy(seen), *states]
-
-    def moving(self, state: State) -> list[Tensor]:
-        """The tensors of a policy's state that change, in the order that :meth:`forward` takes them."""
-        return [part for number, part in enumerate(tensors_of(state)) if number not in self._fixed]
+        seen = np.zeros((_EXAMPLE_ROWS, *observation_shape(space)), observation_dtype(space))
+        states = [part.expand(_EXAMPLE_ROWS, *part.shape).clone() for part in self.first_state]
+        return torch.from_numpy(seen), *states
 
     def forward(self, observation: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         """Actions, raw outputs and the next state."""
@@ -70,107 +69,59 @@ class DeployedPolicy(nn.Module):
         if not self.stateful:
             output = self.network(seen)
             return self.map(output), output
-        given, count = iter(state), len(self._fixed) + len(state)
-        parts = [getattr(self, f"fixed_{n}") if n in self._fixed else next(given) for n in range(count)]
-        found = iter(parts)
-        output, after = self.network(seen, map_state(lambda _: next(found), self._like))
-        return self.map(output), output, *self.moving(after)
+        given = iter(state)
+        output, after = self.network(seen, map_state(lambda _: next(given), self._like))
+        return self.map(output), output, *tensors_of(after)
 
 
-def _fixed_parts(network: nn.Module, first: State) -> frozenset[int]:
-    """Places, in the flat state, of what does not change: the statistics of virtual batch normalisation."""
-    if not isinstance(network, Chain):
-        return frozenset()
-    fixed, place = set(), 0
-    for layer, part in zip(network.stateful_layers, first, strict=True):
-        size = len(tensors_of(part))
-        if isinstance(layer, VirtualBatchNorm):
-            fixed |= set(range(place, place + size))
-        place += size
-    return frozenset(fixed)
-
-
-def _map_of(actions: ActionMap) -> nn.Module:
-    """The action map, as :meth:`ActionMap.compile` makes it of numpy, as a module of torch."""
+def _map_of(actions: ActionMap) -> Callable[[Tensor], Tensor]:
+    """The action map, as :meth:`ActionMap.compile` makes it of numpy, of torch."""
     space, compiled = actions.space, actions.compile()
     if actions.parts:
         raise InputError(
             f"actions of a {type(space).__name__} cannot be exported; load the policy with escalade.load"
         )
     if isinstance(space, spaces.Discrete):
-        return _Choices([int(space.n)], np.array([space.start]), (), np.dtype(np.int64))
+        return _choice([np.arange(space.n) + space.start], ())
     if isinstance(space, spaces.MultiDiscrete):
-        sizes = space.nvec.reshape(-1).tolist()
-        return _Choices(sizes, space.start.reshape(-1), space.shape, space.dtype)
+        sizes, starts = space.nvec.reshape(-1), space.start.reshape(-1)
+        groups = [np.arange(size) + start for size, start in zip(sizes, starts, strict=True)]
+        return _choice([values.astype(space.dtype) for values in groups], space.shape)
     if isinstance(space, spaces.MultiBinary):
-        return _SignActions(space.shape)
-    return _BinActions(compiled) if actions.head != "plain" else _BoundedActions(compiled)
+        return lambda raw: (raw > 0).to(torch.int8).reshape(raw.shape[0], *space.shape)
+    if actions.head != "plain":
+        return _choice([*compiled.values], compiled.shape)  # type: ignore[attr-defined]
+    return _bounded(compiled)
 
 
-class _Choices(nn.Module):
-    """The largest output of each group."""
+def _choice(groups: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+    """The value of the largest output in each group of outputs."""
+    sizes, values = [len(of) for of in groups], torch.from_numpy(np.concatenate(groups))
+    firsts = torch.tensor([0, *np.cumsum(sizes)[:-1].tolist()])
 
-    def __init__(self, sizes: list[int], start: Any, shape: tuple[int, ...], dtype: Any) -> None:
-        super().__init__()
-        self._sizes, self._shape, self._dtype = sizes, shape, _torch_type(dtype)
-        self.register_buffer("start", torch.from_numpy(np.array(start, np.int64)))
+    def chosen(raw: Tensor) -> Tensor:
+        best = torch.stack([group.argmax(dim=1) for group in torch.split(raw, sizes, dim=1)], dim=1)
+        return values[best + firsts].reshape(raw.shape[0], *shape)
 
-    def forward(self, raw: Tensor) -> Tensor:
-        chosen = [group.argmax(dim=1) for group in torch.split(raw, self._sizes, dim=1)]
-        start: Tensor = self.start  # type: ignore[assignment]
-        found = torch.stack(chosen, dim=1) + start
-        return found.reshape(raw.shape[0], *self._shape).to(self._dtype)
+    return chosen
 
 
-class _SignActions(nn.Module):
-    """1 where an output is above 0."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        super().__init__()
-        self._shape = shape
-
-    def forward(self, raw: Tensor) -> Tensor:
-        return (raw > 0).to(torch.int8).reshape(raw.shape[0], *self._shape)
-
-
-class _BinActions(nn.Module):
-    """The bin of the largest output, in each dimension."""
-
-    def __init__(self, compiled: Any) -> None:
-        super().__init__()
-        self._shape = compiled.shape
-        self.register_buffer("values", torch.from_numpy(compiled.values.copy())[None])
-
-    def forward(self, raw: Tensor) -> Tensor:
-        values: Tensor = self.values  # type: ignore[assignment]
-        best = raw.reshape(raw.shape[0], values.shape[1], values.shape[2]).argmax(dim=2, keepdim=True)
-        chosen = torch.gather(values.expand(raw.shape[0], -1, -1), 2, best)
-        return chosen.reshape(raw.shape[0], *self._shape)
-
-
-class _BoundedActions(nn.Module):
+def _bounded(compiled: Any) -> Callable[[Tensor], Tensor]:
     """Numbers within the bounds of a Box."""
+    names = ("low", "high", "middle", "half")
+    low, high, middle, half = (torch.from_numpy(np.array(getattr(compiled, name))) for name in names)
+    maps = {name: torch.from_numpy(np.array(chosen)) for name, chosen in sorted(compiled.maps.items())}
+    inner, dtype = (torch.from_numpy(np.zeros(1, kind)).dtype for kind in (compiled.inner, compiled.dtype))
 
-    def __init__(self, compiled: Any) -> None:
-        super().__init__()
-        self._shape, self._dtype = compiled.shape, _torch_type(compiled.dtype)
-        self._inner, self._whole = _torch_type(compiled.inner), compiled.whole
-        self._maps = sorted(compiled.maps)
-        parts = {name: getattr(compiled, name) for name in ("low", "high", "middle", "half")}
-        parts |= {f"is_{name}": compiled.maps[name] for name in self._maps}
-        for name, part in parts.items():
-            self.register_buffer(f"{name}_of", torch.from_numpy(np.array(part)))
-
-    def forward(self, raw: Tensor) -> Tensor:
-        shape = (raw.shape[0], *self._shape)
-        held: Any = self  # whose buffers end in _of: `half` is a method of modules
+    def bounded(raw: Tensor) -> Tensor:
         mapped = raw
-        for name in self._maps:
-            squashed = held.middle_of + held.half_of * _SQUASHED[name](raw)
-            mapped = torch.where(getattr(self, f"is_{name}_of"), squashed, mapped)
-        bounded = torch.minimum(torch.maximum(mapped.to(self._inner), held.low_of), held.high_of)
-        actions = torch.round(bounded) if self._whole else bounded
-        return actions.to(self._dtype).reshape(shape)
+        for name, chosen in maps.items():
+            mapped = torch.where(chosen, middle + half * _SQUASHED[name](raw), mapped)
+        kept = torch.minimum(torch.maximum(mapped.to(inner), low), high)
+        kept = torch.round(kept) if compiled.whole else kept
+        return kept.to(dtype).reshape(raw.shape[0], *compiled.shape)
+
+    return bounded
 
 
 _SQUASHED: dict[str, Callable[[Tensor], Tensor]] = {
@@ -178,7 +129,3 @@ _SQUASHED: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "sigmoid": lambda raw: torch.tanh(raw / 2),
 }
-
-
-def _torch_type(dtype: Any) -> torch.dtype:
-    return torch.from_numpy(np.zeros(1, dtype)).dtype

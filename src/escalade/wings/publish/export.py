@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from escalade.envs.spaces import describe, flatten, is_image, observation_dtype, observation_shape
 from escalade.errors import InputError
+from escalade.policies.modules import tensors_of
 from escalade.policies.policy import Policy, load
 from escalade.storage.files import path_of, write_bytes
 from escalade.storage.run_folder import RunFolder
@@ -37,7 +38,6 @@ OBSERVATIONS: Final = 1000
 TOLERANCE: Final = 1e-5
 """The most that outputs may differ by: of numbers above 1, relative to them."""
 _ROWS = 50  # observations in a batch of the check
-_EXAMPLE_ROWS = 2  # torch.export takes a batch of 1 for a fixed size
 
 Arrays = list[NDArray[Any]]
 Runner = Callable[[Arrays], Arrays]
@@ -59,7 +59,7 @@ class Exported:
 class _Format:
     suffix: str
     packages: tuple[str, ...]
-    save: Callable[[DeployedPolicy, list[str], list[str], dict[str, str]], bytes]
+    save: Callable[[DeployedPolicy, dict[str, str]], bytes]
     load: Callable[[bytes], Runner]
 
 
@@ -144,23 +144,20 @@ def export_policy(policy: Policy, format: str, output: Path, facts: dict[str, An
     how = named("format", format, FORMATS)
     check_installed(f"format {format}", "export", *how.packages)
     module = DeployedPolicy(policy)
-    count = len(module.first_state)
-    inputs = ["observation", *(f"state_{number}" for number in range(count))]
-    outputs = ["action", "output", *(f"next_state_{number}" for number in range(count))]
     with _quiet(), cpu_by_default():
         try:
-            data = how.save(module, inputs, outputs, _facts(policy, facts or {}))
+            data = how.save(module, _facts(policy, facts or {}))
             run = how.load(data)
         except Exception as problem:  # whatever the exporter makes of a module of the user's
             said = " ".join(str(problem).split())[:300]
             raise InputError(f"the policy cannot be exported as {format}: {said}") from problem
         largest = _compare(policy, module, run)
     write_bytes(output, data)
-    state = None
-    if count:
-        state = output.with_suffix(".state.safetensors")
-        tensors = {f"state_{number}": part.numpy() for number, part in enumerate(module.first_state)}
-        write(state, tensors, {"kind": "escalade-first-state-1"})
+    state = output.with_suffix(".state.safetensors") if module.first_state else None
+    if state is not None:
+        names = module.inputs[1:]
+        first = {name: part.numpy() for name, part in zip(names, module.first_state, strict=True)}
+        write(state, first, {"kind": "escalade-first-state-1"})
     return Exported(output, largest, state)
 
 
@@ -191,7 +188,7 @@ def _compare(policy: Policy, module: DeployedPolicy, run: Runner) -> float:
         with torch.no_grad():
             given = policy(torch.from_numpy(seen), state)
         expected, after = given if policy.stateful else (given, None)
-        before = [] if state is None else [part.numpy() for part in module.moving(state)]
+        before = [] if state is None else [part.numpy() for part in tensors_of(state)]
         try:
             action, output, *moved = run([seen, *before])
         except Exception as problem:  # what was traced may hold the size of a batch
@@ -202,7 +199,7 @@ def _compare(policy: Policy, module: DeployedPolicy, run: Runner) -> float:
             ) from problem
         pairs = [(expected.numpy(), output), (action_map(output), action)]
         if after is not None:
-            pairs += [(part.numpy(), got) for part, got in zip(module.moving(after), moved, strict=True)]
+            pairs += [(part.numpy(), got) for part, got in zip(tensors_of(after), moved, strict=True)]
         largest = float(np.max([largest, *(_difference(wanted, got) for wanted, got in pairs)]))
         state = after
     if not largest <= TOLERANCE:
@@ -240,22 +237,16 @@ def _observations(policy: Policy, count: int, chance: np.random.Generator) -> ND
 
 
 def _program(module: DeployedPolicy) -> Any:
-    arguments, batch = tuple(module.example(_EXAMPLE_ROWS)), {0: torch.export.Dim("batch")}
-    states = tuple(batch for _ in arguments[1:])
+    batch = {0: torch.export.Dim("batch")}
+    states = tuple(batch for _ in module.first_state)
     shapes = (batch, states) if states else (batch,)
     with torch.no_grad():
-        return torch.export.export(module, arguments, dynamic_shapes=shapes)
+        return torch.export.export(module, module.example(), dynamic_shapes=shapes)
 
 
-def _save_onnx(module: DeployedPolicy, inputs: list[str], outputs: list[str], facts: dict[str, str]) -> bytes:
-    made: Any = torch.onnx.export(
-        _program(module),
-        tuple(module.example(_EXAMPLE_ROWS)),
-        dynamo=True,
-        input_names=inputs,
-        output_names=outputs,
-        verbose=False,
-    )
+def _save_onnx(module: DeployedPolicy, facts: dict[str, str]) -> bytes:
+    names: dict[str, Any] = {"input_names": module.inputs, "output_names": module.outputs}
+    made: Any = torch.onnx.export(_program(module), module.example(), dynamo=True, verbose=False, **names)
     made.model.metadata_props.update(facts)
     return bytes(made.model_proto.SerializeToString())
 
@@ -268,11 +259,9 @@ def _load_onnx(data: bytes) -> Runner:
     return lambda arrays: list(session.run(None, dict(zip(names, arrays, strict=True))))
 
 
-def _save_torchscript(
-    module: DeployedPolicy, inputs: list[str], outputs: list[str], facts: dict[str, str]
-) -> bytes:
+def _save_torchscript(module: DeployedPolicy, facts: dict[str, str]) -> bytes:
     with torch.no_grad():
-        traced = torch.jit.trace(module, tuple(module.example(_EXAMPLE_ROWS)), check_trace=False)  # type: ignore[no-untyped-call]
+        traced = torch.jit.trace(module, module.example(), check_trace=False)  # type: ignore[no-untyped-call]
     return bytes(traced.save_to_buffer(_extra_files=facts))
 
 
@@ -280,9 +269,7 @@ def _load_torchscript(data: bytes) -> Runner:
     return _in_torch(torch.jit.load(io.BytesIO(data)))  # type: ignore[no-untyped-call]
 
 
-def _save_torch_export(
-    module: DeployedPolicy, inputs: list[str], outputs: list[str], facts: dict[str, str]
-) -> bytes:
+def _save_torch_export(module: DeployedPolicy, facts: dict[str, str]) -> bytes:
     file = io.BytesIO()
     torch.export.save(_program(module), file, extra_files=facts)
     return file.getvalue()
