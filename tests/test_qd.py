@@ -9,7 +9,7 @@ import torch
 from tests.later import Later
 
 import escalade
-from escalade import EnvironmentFailure, InputError
+from escalade import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.strategies import RMES, OpenAIES
 
@@ -204,16 +204,6 @@ def test_solutions_of_another_shape_are_refused():
                 evaluate(wrong)
         with pytest.raises(InputError, match="hold a NaN"):
             evaluate(np.full((1, len(evaluate.start)), np.nan))
-
-
-def not_a_number(trajectory):
-    return (float("nan"),)
-
-
-def test_a_behaviour_that_is_no_number_is_an_error_of_one_line():
-    evaluate = qd.evaluator("CartPole-v1", **OPTIONS | {"behaviour": not_a_number})
-    with evaluate, pytest.raises(EnvironmentFailure, match="CartPole-v1 gave a behaviour that is no number"):
-        evaluate(evaluate.start[None])
 
 
 @pytest.mark.parametrize("own", ["direction", "sigma"])

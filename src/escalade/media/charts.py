@@ -31,8 +31,8 @@ class Line:
     """Name in the legend; a line with an empty one is not in it."""
     at: Array
     values: Array
-    style: int | None = 0
-    """Number of its colour and dashes; None draws it thin and grey."""
+    style: int = 0
+    """Number of its colour and dashes."""
     strong: bool = False
     steps: bool = False
     """A value stands until the next one, instead of going there in a straight line."""
@@ -187,8 +187,6 @@ def _finish(axes: Axes, chart: Chart) -> None:
 
 def _looks(line: Line) -> dict[str, Any]:
     looks: dict[str, Any] = {"drawstyle": "steps-post" if line.steps else "default"}
-    if line.style is None:
-        return looks | {"color": GREY, "alpha": 0.6, "linewidth": 0.7}
     looks |= style(line.style) | {"linewidth": 2.0 if line.strong else 1.5}
     at = line.points()[0]
     dotted = len(np.unique(at)) == 1 or (line.strong and len(at) <= _MOST_DOTS)
@@ -196,9 +194,5 @@ def _looks(line: Line) -> dict[str, Any]:
 
 
 def _wrapped(label: str) -> str:
-    """A label in lines that leave most of the picture to the curves.
-
-    One that begins with ``_`` begins with a space of no width: matplotlib leaves it out of the legend else.
-    """
-    label = f"\u200b{label}" if label.startswith("_") else label
+    """A label in lines that leave most of the picture to the curves."""
     return textwrap.fill(visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)

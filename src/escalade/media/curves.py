@@ -85,14 +85,7 @@ def axis_of(runs: Iterable[Mapping[str, Any]], over: str) -> str:
 
 
 def plot_run(
-    run: AnyPath,
-    output: AnyPath,
-    target: float | None = None,
-    title: str = "",
-    *,
-    x: str = "steps",
-    smooth: int = 1,
-    cut: bool = False,
+    run: AnyPath, output: AnyPath, target: float | None = None, title: str = "", *, cut: bool = False
 ) -> None:
     """Draw the learning curve of a run folder into ``output`` (png, pdf or svg).
 
@@ -105,15 +98,13 @@ def plot_run(
         output: the picture.
         target: drawn as a line.
         title: of the picture.
-        x: a name of :data:`X_AXES`; ``steps`` is ``episodes`` where there is no environment.
-        smooth: each point is the mean of this many in a row, the last of which is its own.
         cut: whether members ran shorter episodes than evaluations, which the legend then says.
 
     Raises:
         InputError: matplotlib is missing, the folder is no run, or the output's ending is another.
         StorageFailure: the disk is full.
     """
-    chart = learning_curve(read_curves(run, target=target, cut=cut), x, smooth)
+    chart = learning_curve(read_curves(run, target=target, cut=cut), "steps")
     write_charts([replace(chart, title=title)], output)
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.errors import InputError
 from escalade.storage.files import check_output, write_bytes
-from escalade.support.imports import install, missing
+from escalade.support.imports import check_installed, missing
 from escalade.support.numbers import number
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ def check_picture(output: Path) -> None:
     Raises:
         InputError: matplotlib or the folder is missing, or the ending is another than png, pdf or svg.
     """
-    if not plotting_available():
-        raise InputError(f"plots need matplotlib: {install('plot')}")
+    check_installed("a plot", "plot", "matplotlib")
     check_output(output, ".png", ".pdf", ".svg")
 
 

@@ -56,44 +56,33 @@ def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) ->
 
 
 @contextmanager
-def drawing(environment: Environment, done: str) -> Iterator[None]:
-    """Report what drawing or stepping raises: the environment failed while it was ``done``, such as filmed.
+def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
+    """The environment, made so that it draws in the render mode ``mode``; closed at the end.
 
     Raises:
-        InputError: a package to draw is missing.
-        EnvironmentFailure: anything else.
+        InputError: it ``lacks`` that mode, or a package to draw is missing.
+        EnvironmentFailure: making, drawing or stepping raised anything else.
     """
+    env = None
     try:
-        yield
+        env = environment.make(render_mode=mode)
+        if mode not in env.metadata.get("render_modes", ()):
+            raise InputError(f"environment {environment.id} has no {lacks}")
+        yield env
     except (InputError, StorageFailure):
         raise
     except error.DependencyNotInstalled as problem:
         line = pip_line(environment.spec, problem)
         raise InputError(f"environment {environment.id} needs a package to draw: {line}") from problem
     except (Exception, SystemExit) as problem:
+        if env is None and "render_mode" in str(problem):
+            raise InputError(f"environment {environment.id} has no {lacks}") from problem
         raise EnvironmentFailure(
-            f"environment {environment.id} failed while it was {done}: {type(problem).__name__}: {problem}"
+            f"environment {environment.id} failed while it was drawn: {type(problem).__name__}: {problem}"
         ) from problem
-
-
-def make_drawing(environment: Environment, mode: str, lacks: str) -> Any:
-    """The environment, made so that it draws in the render mode ``mode``.
-
-    Raises:
-        InputError: it ``lacks`` that mode, or a package for it.
-        EnvironmentFailure: it could not be made.
-    """
-    try:
-        with drawing(environment, "made"):
-            env = environment.make(render_mode=mode)
-    except EnvironmentFailure as problem:
-        if "render_mode" not in str(problem):
-            raise
-        raise InputError(f"environment {environment.id} has no {lacks}") from problem
-    if mode not in env.metadata.get("render_modes", ()):
-        close(env)
-        raise InputError(f"environment {environment.id} has no {lacks}")
-    return env
+    finally:
+        if env is not None:
+            close(env)
 
 
 def show_episode(
@@ -116,11 +105,7 @@ def show_episode(
         )
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     played = Played()
-    env = make_drawing(environment, "human", "window to show: film the episode with `output=x.mp4`")
-    try:
-        with drawing(environment, "shown"):
-            for _ in play(env, policy, seed, max_steps, played):
-                pass
-    finally:
-        close(env)
+    with drawable(environment, "human", "window to show: film the episode with `output=x.mp4`") as env:
+        for _ in play(env, policy, seed, max_steps, played):
+            pass
     return played.total, played.steps

@@ -12,18 +12,13 @@ from numpy.typing import NDArray
 
 from escalade.envs import Environment
 from escalade.envs.pixels.wrappers import is_atari
-from escalade.envs.process import close, headless
-from escalade.errors import InputError, StorageFailure
-from escalade.media.playing import Acts, Played, drawing, make_drawing, play
+from escalade.envs.process import headless
+from escalade.errors import StorageFailure
+from escalade.media.playing import Acts, Played, drawable, play
 from escalade.storage.files import AnyPath, check_output, path_of, storage, temporary_beside, write_bytes
-from escalade.support.imports import install, missing
+from escalade.support.imports import check_installed
 
 _GIF_FPS = 25.0  # browsers show faster ones slowly
-
-
-def video_available() -> bool:
-    """Return whether what writes videos is installed."""
-    return not missing("imageio", "imageio_ffmpeg")
 
 
 def record_episode(
@@ -43,37 +38,22 @@ def record_episode(
         StorageFailure: the film could not be written whole.
     """
     output = path_of(output, "choose another `output`")
-    if not video_available():
-        raise InputError(f"videos need imageio: {install('video')}")
+    check_installed("a film", "video", "imageio", "imageio_ffmpeg")
     check_output(output, ".mp4", ".gif")
     headless()
-    env = make_drawing(environment, "rgb_array", "rgb_array frames to film")
     played = Played()
-    frames = _frames(env, policy, seed, max_steps, played)
     # A frame is drawn for every step of the policy, of which each may be several of the environment's. Games
     # have one speed, however many frames the emulator skips.
     skip = 1 if is_atari(environment.spec) else environment.frames.outer_skip(environment.spec)
-    fps = float(env.metadata.get("render_fps") or 30) / skip
-    try:
-        with drawing(environment, "filmed"):
-            if output.suffix.lower() == ".gif":
-                write_bytes(output, _gif(frames, fps))
-            else:
-                _write_mp4(output, frames, fps)
-    finally:
-        close(env)
+    write = _write_gif if output.suffix.lower() == ".gif" else _write_mp4
+    with drawable(environment, "rgb_array", "rgb_array frames to film") as env:
+        frames = (env.render() for _ in play(env, policy, seed, max_steps, played))
+        write(output, frames, float(env.metadata.get("render_fps") or 30) / skip)
     return played.total, played.steps
 
 
-def _frames(
-    env: Any, policy: Acts, seed: int, most: int | None, played: Played
-) -> Iterator[NDArray[np.uint8]]:
-    for _ in play(env, policy, seed, most, played):
-        yield env.render()
-
-
-def _gif(frames: Iterator[NDArray[np.uint8]], fps: float) -> bytes:
-    """The frames as a gif. In memory: a writer that fails on a file tries again when it is collected."""
+def _write_gif(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) -> None:
+    """Write in memory first: a writer that fails on a file tries again when it is collected."""
     import imageio
 
     # Every k-th frame keeps the film's speed where the environment draws faster than a gif can.
@@ -84,7 +64,7 @@ def _gif(frames: Iterator[NDArray[np.uint8]], fps: float) -> bytes:
         for number, frame in enumerate(frames):
             if number % every == 0:
                 film.append_data(frame)
-    return buffer.getvalue()
+    write_bytes(output, buffer.getvalue())
 
 
 def _write_mp4(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) -> None:

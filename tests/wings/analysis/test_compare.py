@@ -145,8 +145,7 @@ def test_a_notebook_shows_tables_and_pictures(runs, found, tmp_path, monkeypatch
     assert "ars, sigma=0.1" in page
     drawn = escalade.plot(runs, tmp_path / "c.png")
     assert drawn._repr_png_() == (tmp_path / "c.png").read_bytes()
-    assert drawn._repr_svg_() is None
-    assert escalade.plot(runs, tmp_path / "c.svg")._repr_svg_().startswith("<?xml")
+    assert escalade.plot(runs, tmp_path / "c.svg")._repr_png_() is None
 
     class Pandas:
         DataFrame = staticmethod(lambda columns: columns)

@@ -17,7 +17,6 @@ from escalade import EnvironmentFailure, InputError
 from escalade.envs import resolve
 from escalade.envs.pixels.frames import Frames
 from escalade.media import video
-from escalade.media.charts import _wrapped
 from escalade.media.curves import plot_run, smoothed
 from escalade.media.figure import fit_returns, style
 from escalade.media.video import record_episode
@@ -104,7 +103,7 @@ def test_an_episode_on_film_is_the_episode_of_its_seed(tmp_path):
 
 def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(tmp_path, monkeypatch):
     rates = []
-    monkeypatch.setattr(video, "_gif", lambda frames, rate: rates.append(rate) or b"")
+    monkeypatch.setattr(video, "_write_gif", lambda output, frames, rate: rates.append(rate))
     for skip in (None, 4):
         environment = resolve("CartPole-v1", frames=Frames(frame_skip=skip))
         record_episode(environment, Still(), tmp_path / "f.gif")
@@ -127,10 +126,9 @@ def texts(picture):
 
 
 def test_a_run_is_drawn_with_its_members_and_its_evaluations(run, tmp_path):
-    plot_run(run.folder.path, tmp_path / "c.svg", 400.0, "pole", x="generations", smooth=2)
+    plot_run(run.folder.path, tmp_path / "c.svg", 400.0, "pole")
     written = texts(tmp_path / "c.svg")
-    assert {"pole", "generations", "evaluation", "population mean", "target 400"} <= set(written)
-    assert ("members, worst to best" in written) is not (run.folder.path / "population.csv").exists()
+    assert {"pole", "training steps", "evaluation", "population mean", "target 400"} <= set(written)
 
 
 def test_the_band_is_of_percentiles_where_there_are_any(run, tmp_path):
@@ -191,8 +189,3 @@ def test_a_smoothed_point_is_the_mean_of_the_last_ones():
     np.testing.assert_allclose(smoothed(values, 99), [1, 2, np.nan, 3, 4])
     diverged = np.array([-1e20, 100.0, 100.0, 300.0])  # what one says is lost in no other's mean
     np.testing.assert_allclose(smoothed(diverged, 2)[2:], [100, 200])
-
-
-def test_no_label_is_one_that_matplotlib_leaves_out_of_a_legend():
-    assert [_wrapped(label).startswith("_") for label in ("_old", "new_", "__")] == [False] * 3
-    assert _wrapped("new_") == "new_"

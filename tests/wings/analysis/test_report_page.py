@@ -205,8 +205,7 @@ def test_a_run_that_has_just_begun_is_reported_without_its_tables(runs, tmp_path
     (run / "config.toml").write_bytes((runs / "seed0" / "config.toml").read_bytes())
     (run / "progress.csv").write_text(",".join(COLUMNS) + "\n")
     text = escalade.report(run, tmp_path / "page.html", over="episodes").read_text()
-    for note in ("no population.csv", "no record of its workers", "the run has not ended"):
-        assert note in text
+    assert "the run has not ended" in text
     assert "Over evaluations of members." in text
 
 

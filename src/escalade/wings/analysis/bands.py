@@ -88,7 +88,6 @@ def band_charts(
     over: str = "steps",
     *,
     targets: Mapping[str, float] | None = None,
-    single: Sequence[Curve] = (),
 ) -> list[Chart]:
     """Return a chart for each task, with a band for each of its settings.
 
@@ -96,19 +95,14 @@ def band_charts(
         panels: bands by label, by task. A label has the same colour and line style in all of them.
         over: a name of :data:`escalade.media.curves.X_AXES`.
         targets: by task; drawn as lines.
-        single: curves of single runs, drawn thin in every panel.
     """
     labels = list(dict.fromkeys(label for bands in panels.values() for label in bands))
-    # A run counts with its last evaluation until the next: curves go in steps.
-    thin = [
-        Line("" if place else "single runs", curve.at, curve.returns, None, steps=True)
-        for place, curve in enumerate(single)
-    ]
     charts = []
     for task, bands in panels.items():
+        # A run counts with its last evaluation until the next: curves go in steps.
         lines, areas = _parts(bands, labels, steps=True)
         target = (targets or {}).get(task)
-        charts.append(Chart(task, X_AXES[over][1], [*thin, *lines], areas, target, what="return"))
+        charts.append(Chart(task, X_AXES[over][1], lines, areas, target, what="return"))
     return charts
 
 

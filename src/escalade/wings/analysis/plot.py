@@ -13,18 +13,17 @@ from escalade.media.curves import X_AXES, axis_of, learning_curve
 from escalade.storage.files import path_of, read_bytes
 from escalade.support.numbers import whole_number
 from escalade.training.run_facts import RunFacts
-from escalade.wings.analysis.bands import Band, Curve, band, band_charts, caption, curve_of
+from escalade.wings.analysis.bands import Band, band, band_charts, caption, curve_of
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
 
 _EVALUATION, _MEAN = "eval_return_mean", "return_mean"
-_MOST_SINGLE = 20  # curves of single runs below the one that they make
 
 Over = Literal["steps", "seconds", "generations", "episodes"]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that was drawn, which a notebook shows if it is a png or svg."""
+    """A picture that was drawn, which a notebook shows if it is a png."""
 
     path: Path
     left_out: tuple[str, ...] = ()
@@ -34,14 +33,7 @@ class Picture:
         return str(self.path)
 
     def _repr_png_(self) -> bytes | None:
-        return self._content(".png")
-
-    def _repr_svg_(self) -> str | None:
-        content = self._content(".svg")
-        return None if content is None else content.decode()
-
-    def _content(self, ending: str) -> bytes | None:
-        return read_bytes(self.path) if self.path.suffix.lower() == ending else None
+        return read_bytes(self.path) if self.path.suffix.lower() == ".png" else None
 
 
 def plot(
@@ -118,14 +110,12 @@ def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupChart
         if any(len(curve.at) for curve in curves.values()):
             break
     panels: dict[str, dict[str, Band]] = {}
-    shown: list[Curve] = []
     for group in groups:
         shown = [curve for run in group.runs if len((curve := curves[id(run)]).at)]
         if shown:
             panels.setdefault(group.task, {})[group.label] = band(shown)
-    alone = shown if len(groups) == 1 and len(shown) <= _MOST_SINGLE else []
     what = "evaluations" if of == _EVALUATION else "population means"
-    charts = band_charts(panels, x, targets=_targets(groups), single=alone)
+    charts = band_charts(panels, x, targets=_targets(groups))
     return GroupCharts(charts, caption(panels, what), [run for run in every if not len(curves[id(run)].at)])
 
 

@@ -116,41 +116,36 @@ def _charts(charts: Sequence[Chart]) -> str:
 
 
 def _configuration(runs: Sequence[Reported]) -> str:
-    differ = differing([run.options for run in runs])
-    shared = [name for name in dict.fromkeys(n for run in runs for n in run.options) if name not in differ]
-    changed = [name for name in shared if any(name in run.changed for run in runs)]
-    rest = [name for name in shared if name not in changed]
+    options, several = [run.options for run in runs], len(runs) > 1
+    differ = differing(options)
+    shared = {name: value for name, value in options[0].items() if name not in differ}
+    changed = {name: value for name, value in shared.items() if any(name in run.changed for run in runs)}
+    rest = {name: value for name, value in shared.items() if name not in changed}
     parts = []
-    if len(runs) > 1:
-        words = "<p>All options are the same.</p>"
-        parts.append("<h3>What differs</h3>")
-        parts.append(_columns(runs, differ) if differ else words)
-    heading = "Shared, and not the default" if len(runs) > 1 else "Not the default"
+    if several:
+        same = "<p>All options are the same.</p>"
+        parts.append(f"<h3>What differs</h3>{_columns(runs, options, differ) if differ else same}")
     if changed:
-        parts.append(f"<h3>{heading}</h3>{_pairs({n: _option(runs, n) for n in changed})}")
+        heading = "Shared, and not the default" if several else "Not the default"
+        parts.append(f"<h3>{heading}</h3>{_pairs(changed)}")
     if rest:
-        table = _pairs({name: _option(runs, name) for name in rest})
-        parts.append(f"<details><summary>{len(rest)} options at their defaults</summary>{table}</details>")
+        summary = f"<summary>{len(rest)} options at their defaults</summary>"
+        parts.append(f"<details>{summary}{_pairs(rest)}</details>")
     return "".join(parts)
 
 
-def _option(runs: Sequence[Reported], name: str) -> str:
-    return next(run.options[name] for run in runs if name in run.options)
-
-
-def _columns(runs: Sequence[Reported], names: Sequence[str]) -> str:
-    """A row a run, a column an option."""
-    return _table([{"run": r.name} | {n: r.options.get(n, "-") for n in names} for r in runs])
+def _columns(runs: Sequence[Reported], values: Sequence[Mapping[str, str]], names: Sequence[str]) -> str:
+    """A row a run, a column a name."""
+    rows = zip(runs, values, strict=True)
+    return _table([{"run": run.name} | {name: of.get(name, "-") for name in names} for run, of in rows])
 
 
 def _versions(runs: Sequence[Reported]) -> str:
-    known = [run.versions for run in runs if run.versions]
-    if not known:
+    known = [run.versions for run in runs]
+    if not any(known):
         return "<p>A run records them when it ends, and none of these has.</p>"
-    if all(versions == known[0] for versions in known) and len(known) == len(runs):
-        return _pairs(known[0])
-    names = list(dict.fromkeys(name for versions in known for name in versions))
-    return _table([{"run": r.name} | {n: r.versions.get(n, "-") for n in names} for r in runs])
+    differ = differing(known)
+    return _columns(runs, known, differ) if differ else _pairs(known[0])
 
 
 def _commands(run: Reported, named: bool) -> str:

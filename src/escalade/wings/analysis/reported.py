@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
 from escalade.media.curves import Curves, numbers_of, table_of
@@ -21,8 +19,7 @@ from escalade.training.run_facts import RunFacts
 from escalade.wings.analysis.panels import Archived
 
 _MOST_NOTES = 20  # of a run, in a report
-_OWN = "Its network is one of yours: call escalade.train with these options and the same network, in Python."
-_SCRIPT = "It has {} of a script: call escalade.train with these options there, in Python."
+_OWN = "It has code of yours: call escalade.train with these options and the same code, in Python."
 _EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
 
 
@@ -77,18 +74,13 @@ class Reported:
     def row(self) -> dict[str, str]:
         """Return a row of the table of runs."""
         facts, summary, options = self.facts, self.facts.summary, self.options
-        returns = self.curves.progress["eval_return_mean"]
         spread, mean = summary.get("eval_return_std"), facts.latest("eval_return_mean")
-        better = min if facts.options.get("direction") == "minimize" else max
-        best = summary.get("best_return", better(returns[np.isfinite(returns)].tolist(), default=None))
-        if "env" in summary and best is not None and mean is not None:
-            best = max(best, mean)  # the summary's is of generations: the last evaluation came after
         return {
             "run": self.name,
             "trained": facts.task,
             **{option: options.get(option, "-") for option in ("strategy", "seed", "population")},
             "evaluation": number(mean) if spread is None else f"{number(mean)} ± {number(spread)}",
-            "best": number(best),
+            "best": number(summary.get("best_return")),
             "target": number(facts.target),
             "generations": number(facts.latest("generations")),
             "steps": number(facts.latest("env_steps")),
@@ -101,10 +93,8 @@ class Reported:
         config = self.facts.config
         if config is None:
             return [(_EVOLVED, "")]
-        if self.facts.own_size is not None:
+        if self.facts.own_size is not None or of_a_script(vars(config)):
             return [(_OWN, "")]
-        if script := of_a_script(vars(config)):
-            return [(_SCRIPT.format(script[0]), "")]
         again = [("Trains with the same options and seed, until the same limit:", train_command(config))]
         summary = self.facts.summary
         chosen = summary.get("solved") and summary.get("center") is not None  # by the target, of several
@@ -124,8 +114,4 @@ class Reported:
             notes.insert(0, f"{len(said) - len(notes)} earlier notes are in {path.name}")
         if not self.facts.summary:
             notes.append("the run has not ended: this is how far it is")
-        if not self.curves.population:
-            notes.append("it has no population.csv, from which quantiles are drawn")
-        if not self.workers and self.facts.summary.get("workers") != 0:
-            notes.append("there is no record of its workers' idle time")
         return notes

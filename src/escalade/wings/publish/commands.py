@@ -45,16 +45,10 @@ def _export(parsed: argparse.Namespace) -> int:
     checkpoint = parsed.checkpoint or LATEST
     made = export(parsed.run, parsed.format, output=parsed.output, checkpoint=checkpoint)
     of = None if os.path.isfile(parsed.run) else checkpoint
-    facts: dict[str, Any] = {
-        "path": str(made.path),
-        "checkpoint": of,
-        "largest_difference": made.largest_difference,
-        "observations": OBSERVATIONS,
-    }
-    if made.state is not None:
-        facts["first_state"] = str(made.state)
     if parsed.json:
-        say(json.dumps(facts))
+        facts = {"path": str(made.path), "checkpoint": of, "largest_difference": made.largest_difference}
+        first = made.state and str(made.state)
+        say(json.dumps(facts | {"observations": OBSERVATIONS, "first_state": first}))
         return 0
     apart = f"{made.largest_difference:.2g}"
     whose = "policy" if of is None else policy_called(of)

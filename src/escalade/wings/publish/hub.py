@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from escalade.config.code import code_named, of_a_script
+from escalade.config.code import code_named
 from escalade.config.conversion import read_toml, to_toml
 from escalade.config.files import read_config
 from escalade.config.options import OPTIONS, Config
@@ -138,17 +138,15 @@ def _result_of(summary: Mapping[str, Any]) -> str:
 
 def _playing(config: Config, own: bool, repo: str, hidden: Sequence[str]) -> Iterator[str]:
     """Yield paragraphs on how to play the policy, of the user's ``own`` network if it is one."""
-    name, script = repo.rpartition("/")[2], of_a_script(vars(config))
-    named = code_named(vars(config))
+    name, named = repo.rpartition("/")[2], code_named(vars(config))
     if named:
-        needed = f"the script that has {script[0].partition(':')[2]}" if script else "that code"
         options = ", ".join(f"`{option}`" for option in named)
-        yield f"Its config names code to import ({options}): `escalade pull` refuses it. It needs {needed}."
+        yield f"Its config names code to import ({options}): `escalade pull` refuses it. It needs that code."
     if hidden:
         listed = ", ".join(hidden)
         yield f"It was trained with `env_kwargs` that are not published ({listed}): give them again."
     download = f"hf download {repo} --local-dir {name}" if named else f"escalade pull {repo}"
-    play = [] if own or script else [f"escalade eval {name}"]
+    play = [] if own else [f"escalade eval {name}"]
     yield "\n".join(f"    {command}" for command in ["pip install 'escalade[hub]'", download, *play])
     network = ", network" if own else ""
     module = ", where `network` is a module like the one it was trained with" if own else ""
