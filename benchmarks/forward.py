@@ -10,6 +10,7 @@ the speed of low rank over that, ``times`` over full noise.
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -21,8 +22,6 @@ import numpy as np
 from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.registry import make_source
 from escalade.policies.networks import batched_network, build, layout_of, to_vector
-from escalade.policies.population.convolution import Convolution
-from escalade.policies.population.layers import Linear
 from escalade.policies.population.stack import Stack
 from escalade.support.exact import one_thread
 
@@ -50,13 +49,15 @@ def products(stack: Stack, rows: int) -> Callable[[], None]:
     """The matrix products of a pass with shared weights, on numbers of no meaning."""
     chance, pairs = np.random.default_rng(0), []
     for layer in stack.layers:
-        if isinstance(layer, Linear):
-            shapes, times = ((rows, layer.features), (layer.features, layer.units)), 1
-        elif isinstance(layer, Convolution):
-            _, high, long = layer.outputs
-            shapes, times = ((high * long, layer.patch), (layer.patch, layer.filters)), rows
-        else:
+        matrices = [shape for shape in layer.shapes if len(shape) > 1]
+        if len(matrices) != 1:  # a cell's, which take little of its time
             continue
+        first, *rest = matrices[0]
+        if len(layer.outputs) == 3:  # the filters of a convolution
+            _, high, long = layer.outputs
+            shapes, times = ((high * long, math.prod(rest)), (math.prod(rest), first)), rows
+        else:
+            shapes, times = ((rows, first), (first, *rest)), 1
         left, right = (chance.standard_normal(shape, dtype=np.float32) for shape in shapes)
         pairs.append((left, right, np.empty((len(left), right.shape[1]), np.float32), times))
 

@@ -162,7 +162,7 @@ def test_a_new_policy_layer(follow, monkeypatch):
     use = follow("policy-layer", escalade.policies)
     made = importlib.import_module("escalade.policies.layer_norm")
     monkeypatch.setitem(LAYERS, nn.LayerNorm, None)  # taken out again at the end
-    exec(use, {"LAYERS": LAYERS, "Kind": Kind, "nn": nn, "layer": made.layer, "is_plain": made.is_plain})
+    exec(use, {"LAYERS": LAYERS, "Kind": Kind, "nn": nn, **vars(made)})
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 2))
     network = batched_network(module)

@@ -226,9 +226,9 @@ def test_the_last_hidden_size_is_the_cells_or_64(hidden, sizes):
 
 
 def test_a_stack_that_does_not_fit_together_is_refused():
-    with pytest.raises(InputError, match="takes 5 numbers, but is given 4 numbers"):
+    with pytest.raises(InputError, match=r"Linear\(in_features=5.* cannot take 4 numbers"):
         batched_network(nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 2)))
-    with pytest.raises(InputError, match="takes images of its channels, but is given images of 3 x 8 x 8"):
+    with pytest.raises(InputError, match=r"Conv2d\(2, 2.* cannot take images of 3 x 8 x 8"):
         batched_network(nn.Sequential(nn.Conv2d(2, 2, 3)), (3, 8, 8))
 
 

@@ -52,7 +52,7 @@ class Part:
         """Numbers that its noise is made of."""
         return self.rank * sum(self.shape) if self.rank else self.size
 
-    @property
+    @cached_property
     def stretch(self) -> slice:
         """The parameter's place in the flat vector."""
         return slice(self.start, self.start + self.size)
@@ -126,13 +126,7 @@ class LowRank:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parameters, in order."""
-        parts: list[Part] = []
-        start = begin = 0
-        for shape in self.shapes:
-            part = Part(*_matrix(shape, self.rank), start, begin)
-            parts.append(part)
-            start, begin = start + part.size, begin + part.length
-        return tuple(parts)
+        return tuple(parts_of(self.shapes, self.rank))
 
     @cached_property
     def dimension(self) -> int:
@@ -241,7 +235,18 @@ class LowRankDraws:
 
 def noise_length(shapes: Sequence[tuple[int, ...]], rank: int) -> int:
     """Count the numbers that a perturbation of such parameters is made of."""
-    return sum(Part(*_matrix(shape, rank), 0, 0).length for shape in shapes)
+    return sum(part.length for part in parts_of(shapes, rank))
+
+
+def parts_of(shapes: Sequence[tuple[int, ...]], rank: int) -> list[Part]:
+    """The parameters of these shapes, one after the other; with rank 0 all noise is full."""
+    parts: list[Part] = []
+    start = begin = 0
+    for shape in shapes:
+        part = Part(*_matrix(shape, rank), start, begin)
+        parts.append(part)
+        start, begin = start + part.size, begin + part.length
+    return parts
 
 
 def _matrix(shape: tuple[int, ...], rank: int) -> tuple[tuple[int, int], int]:

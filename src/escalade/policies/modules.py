@@ -60,7 +60,7 @@ def tensors_of(state: State) -> list[Tensor]:
 class Products(nn.Module):
     """Products of pairs, without parameters and state.
 
-    See :class:`escalade.policies.population.products.ProductsLayer`.
+    See :class:`escalade.policies.population.layers.ProductsOperation`.
 
     Args:
         features: numbers it takes.
@@ -90,7 +90,7 @@ class Products(nn.Module):
 class VirtualBatchNorm(nn.Module):
     """Batch normalisation by a fixed batch.
 
-    :class:`escalade.policies.population.virtual_batch.VirtualBatchNormLayer` runs it for many members.
+    :class:`escalade.policies.population.virtual_batch.VirtualBatchNormOperation` runs it for many members.
 
     Its state, mean and 1 / standard deviation of each channel, stays the same through an episode.
 

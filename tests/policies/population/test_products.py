@@ -9,8 +9,7 @@ import torch
 from escalade import InputError
 from escalade.policies.modules import Products
 from escalade.policies.networks import build
-from escalade.policies.population.products import ProductsLayer as Layer
-from escalade.policies.population.products import product_count
+from escalade.policies.population.layers import ProductsOperation, product_count
 
 
 def by_hand(vector):
@@ -29,9 +28,8 @@ def test_every_pair_once_and_those_of_fewer_numbers_first():
 @pytest.mark.parametrize("features", [1, 2, 9])
 def test_the_batched_layer_makes_the_same_products_to_the_bit(features):
     seen = np.random.default_rng(features).normal(size=(4, features)).astype(np.float32)
-    layer = Layer(features)
-    operation, expected = layer.operation(6), Products(features)(torch.from_numpy(seen)).numpy()
-    assert layer.outputs == expected.shape[1:]
+    operation = ProductsOperation(features, 6, ())
+    expected = Products(features)(torch.from_numpy(seen)).numpy()
     np.testing.assert_array_equal(operation(seen), expected)
     np.testing.assert_array_equal(operation(seen[2:]), expected[2:])  # fewer, in other rows
     np.testing.assert_array_equal(operation.each(0, seen), expected)

@@ -9,7 +9,7 @@ from torch import nn
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import CELL, Request
 from escalade.policies.modules import Chain, Products
-from escalade.policies.population.products import product_count
+from escalade.policies.population.layers import product_count
 
 _MOST = 10_000_000  # parameters; a search through more of them learns nothing in any time
 

@@ -3,85 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
 from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import Array, sigmoid
-from escalade.policies.population.layers import Operation, SharingOperation, VectorLayer, block
-from escalade.policies.population.shared_product import SharedProduct
+from escalade.policies.population.layers import Given, Operation, block
+from escalade.policies.population.product import product
 
 
-@dataclass(frozen=True)
-class Cell(VectorLayer):
+class CellOperation(Operation):
     """A GRU (Cho et al. 2014) or LSTM cell (Hochreiter and Schmidhuber 1997), as torch computes them.
 
     The flat vector holds torch's ``weight_ih`` and ``weight_hh``, both transposed, then the biases.
     """
 
-    kind: str
-    """``gru`` or ``lstm``."""
-    bias: bool
-    matrices: ClassVar[int] = 2
+    def __init__(self, kind: str, rows: int, parts: Sequence[Part]) -> None:
+        self._step = _STEPS[kind]
+        self._seen, self._kept = product(rows, parts[0::2]), product(rows, parts[1::2])
+        units = parts[1].shape[0]
+        # The hidden state, and an LSTM's memory.
+        state = [block(rows, units) for _ in range(1 if kind == "gru" else 2)]
+        super().__init__(parts, [*self._seen.parameters, *self._kept.parameters], state)
 
-    @property
-    def gates(self) -> int:
-        """Numbers that each unit computes from inputs and hidden state."""
-        return 3 if self.kind == "gru" else 4
+    def share(self, center: Array) -> None:
+        self._seen.share(center)
+        self._kept.share(center)
 
-    @property
-    def size(self) -> int:
-        """Number of parameters."""
-        return self.gates * self.units * (self.features + self.units + 2 * self.bias)
-
-    def operation(self, rows: int) -> Operation:
-        """Room for ``rows`` members."""
-        return _OwnCell(self, rows)
-
-    def sharing(self, rows: int, parts: Sequence[Part]) -> SharingOperation:
-        """Room for ``rows`` members that share the centre's weights."""
-        return _SharingCell(self, rows, parts)
-
-    def state(self, rows: int) -> list[Array]:
-        """The hidden state, and an LSTM's memory, of rows whose episodes begin."""
-        return [block(rows, self.units) for _ in range(1 if self.kind == "gru" else 2)]
-
-
-class _OwnCell(Operation):
-    """A cell of members that have matrices of their own."""
-
-    def __init__(self, layer: Cell, rows: int) -> None:
-        width = layer.gates * layer.units
-        self._step = _STEPS[layer.kind]
-        self._weights = block(rows, layer.features, width), block(rows, layer.units, width)
-        self._biases = (block(rows, width), block(rows, width)) if layer.bias else ()
-        self._products = block(rows, 1, width), block(rows, 1, width)
-        super().__init__([*self._weights, *self._biases], layer.state(rows))
-
-    def __call__(self, x: Array) -> Array:
-        count, sums = len(x), []
-        state = [part[:count] for part in self.state]
-        for place, seen in enumerate((x, state[0])):
-            out = self._products[place][:count]
-            np.matmul(seen[:, None, :], self._weights[place][:count], out=out)
-            if self._biases:
-                out[:, 0] += self._biases[place][:count]
-            sums.append(out[:, 0])
-        return self._step(*sums, *state)
-
-
-class _SharingCell(SharingOperation):
-    """A cell of members that share the centre's matrices."""
-
-    def __init__(self, layer: Cell, rows: int, parts: Sequence[Part]) -> None:
-        self._step = _STEPS[layer.kind]
-        products = [
-            SharedProduct(rows, *own) for own in zip(parts[:2], parts[2:] or (None, None), strict=True)
-        ]
-        super().__init__(products, layer.state(rows))
-        self._seen, self._kept = products
+    def load(self, row: int, member: Given) -> None:
+        self._seen.load(row, member)
+        self._kept.load(row, member)
 
     def __call__(self, x: Array) -> Array:
         state = [part[: len(x)] for part in self.state]

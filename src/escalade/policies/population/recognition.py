@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from math import prod
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from torch import Tensor, nn
@@ -10,12 +13,18 @@ from torch import Tensor, nn
 from escalade.errors import InputError
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.modules import Chain, Products, VirtualBatchNorm
-from escalade.policies.population.cells import Cell
-from escalade.policies.population.convolution import Convolution, MaxPool
-from escalade.policies.population.layers import Flatten, Layer, Linear, Shape
-from escalade.policies.population.products import ProductsLayer
+from escalade.policies.population.cells import CellOperation
+from escalade.policies.population.convolution import MaxPoolOperation, Windows, convolution
+from escalade.policies.population.layers import (
+    FlattenOperation,
+    Layer,
+    ProductsOperation,
+    Shape,
+    product_count,
+)
+from escalade.policies.population.product import product
 from escalade.policies.population.stack import Stack
-from escalade.policies.population.virtual_batch import VirtualBatchNormLayer
+from escalade.policies.population.virtual_batch import VirtualBatchNormOperation
 
 _NAMES: Final[dict[type[nn.Module], str]] = {entry.load(): name for name, entry in ACTIVATIONS.items()}
 
@@ -63,12 +72,16 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
     Raises:
         InputError: a layer does not fit what it is given.
     """
-    first = pieces[0].module
-    flat = shape is not None and len(shape) == 3 and LAYERS[type(first)].flattens
-    here: Shape | None = None if flat else shape
+    here: Shape = shape or ()
     layers: list[Layer] = []
     for piece in pieces:
-        layer = LAYERS[type(piece.module)].layer(piece, here)
+        kind = LAYERS[type(piece.module)]
+        if kind.features is not None:
+            takes = (kind.features(piece.module),)
+            if not layers and len(here) != 1:
+                here = takes  # nothing is known, or images are given to it as vectors
+            _refuse_unless(here == takes, piece.module, here)
+        layer = kind.layer(piece, here)
         if layer is not None:
             layers.append(layer)
             here = layer.outputs
@@ -94,47 +107,52 @@ def _takes_activation(piece: Piece) -> bool:
     return piece.activation is None and isinstance(piece.module, nn.Linear | nn.Conv2d | VirtualBatchNorm)
 
 
-def _linear(piece: Piece, shape: Shape | None) -> Layer:
+def _linear(piece: Piece, shape: Shape) -> Layer:
     part: Any = piece.module
-    check_shape(part, (part.in_features,), shape)
-    return Linear(part.in_features, part.out_features, part.bias is not None, piece.activation)
+    units = part.out_features
+    biases = [] if part.bias is None else [(units,)]
+    operation = partial(product, activation=piece.activation)
+    return Layer(shape, (units,), operation, [(part.in_features, units), *biases])
 
 
-def _convolution(piece: Piece, shape: Shape | None) -> Layer:
+def _convolution(piece: Piece, shape: Shape) -> Layer:
     part: Any = piece.module
-    seen = _image(part, shape, part.in_channels)
-    rest = (part.kernel_size, part.stride, part.padding, part.bias is not None, piece.activation)
-    return _of_some_size(Convolution(seen, part.out_channels, *rest))
+    filters = part.out_channels
+    windows = _windows(part, shape, part.in_channels)
+    biases = [] if part.bias is None else [(filters,)]
+    operation = partial(convolution, windows, activation=piece.activation)
+    return Layer(shape, (filters, *windows.places), operation, [tuple(part.weight.shape), *biases])
 
 
-def _pool(piece: Piece, shape: Shape | None) -> Layer:
+def _pool(piece: Piece, shape: Shape) -> Layer:
+    windows = _windows(piece.module, shape, *shape[:1])
+    return Layer(shape, (shape[0], *windows.places), partial(MaxPoolOperation, windows))
+
+
+def _flatten(piece: Piece, shape: Shape) -> Layer | None:
+    return None if len(shape) < 2 else Layer(shape, (prod(shape),), FlattenOperation)
+
+
+def _products(piece: Piece, shape: Shape) -> Layer:
+    (features,) = shape
+    return Layer(shape, (product_count(features),), partial(ProductsOperation, features))
+
+
+def _cell(piece: Piece, shape: Shape) -> Layer:
     part: Any = piece.module
-    return _of_some_size(MaxPool(_image(part, shape), _pair(part.kernel_size), _pair(part.stride)))
+    kind, units = "gru" if isinstance(part, nn.GRUCell) else "lstm", part.hidden_size
+    width = len(part.weight_ih)
+    biases = [(width,), (width,)] if part.bias else []
+    shapes = [(part.input_size, width), (units, width), *biases]
+    return Layer(shape, (units,), partial(CellOperation, kind), shapes)
 
 
-def _flatten(piece: Piece, shape: Shape | None) -> Layer | None:
-    return None if shape is None or len(shape) == 1 else Flatten(shape)
-
-
-def _products(piece: Piece, shape: Shape | None) -> Layer:
+def _virtual_batch(piece: Piece, shape: Shape) -> Layer:
     part: Any = piece.module
-    check_shape(part, (part.features,), shape)
-    return ProductsLayer(part.features)
-
-
-def _cell(piece: Piece, shape: Shape | None) -> Layer:
-    part: Any = piece.module
-    check_shape(part, (part.input_size,), shape)
-    kind = "gru" if isinstance(part, nn.GRUCell) else "lstm"
-    return Cell(part.input_size, part.hidden_size, kind, part.bias)
-
-
-def _virtual_batch(piece: Piece, shape: Shape | None) -> Layer:
-    part: Any = piece.module
-    channels = len(part.bias)
-    if shape is None or shape[0] != channels:
-        raise InputError(f"policy: {part} takes {channels} channels, but is given {_words(shape)}")
-    return VirtualBatchNormLayer(shape, piece.activation)
+    channels = tuple(part.bias.shape)
+    _refuse_unless(shape[:1] == channels, part, shape)
+    operation = partial(VirtualBatchNormOperation, shape, activation=piece.activation)
+    return Layer(shape, shape, operation, [channels])
 
 
 def _plain_convolution(part: Any) -> bool:
@@ -150,59 +168,43 @@ def _plain_pool(part: Any) -> bool:
 class Kind(NamedTuple):
     """The rule by which a module becomes a layer, and whether the layer computes what this module does."""
 
-    layer: Callable[[Piece, Shape | None], Layer | None]
+    layer: Callable[[Piece, Shape], Layer | None]
+    """Makes the layer that is given such a shape; None if it does nothing."""
     plain: Callable[[Any], bool] = lambda part: True
-    flattens: bool = False
-    """True where images are given to it as vectors, when it is the first."""
+    features: Callable[[Any], int] | None = None
+    """The length of the vectors that it takes; if it is the first, images are given to it as vectors."""
 
 
 LAYERS: Final[dict[type[nn.Module], Kind]] = {
-    nn.Linear: Kind(_linear, flattens=True),
+    nn.Linear: Kind(_linear, features=attrgetter("in_features")),
     nn.Conv2d: Kind(_convolution, _plain_convolution),
     nn.MaxPool2d: Kind(_pool, _plain_pool),
     nn.Flatten: Kind(_flatten, lambda part: (part.start_dim, part.end_dim) == (1, -1)),
-    Products: Kind(_products, flattens=True),
-    nn.GRUCell: Kind(_cell, flattens=True),
-    nn.LSTMCell: Kind(_cell, flattens=True),
+    Products: Kind(_products, features=attrgetter("features")),
+    nn.GRUCell: Kind(_cell, features=attrgetter("input_size")),
+    nn.LSTMCell: Kind(_cell, features=attrgetter("input_size")),
     VirtualBatchNorm: Kind(_virtual_batch),
 }
 _IN_CHAINS: Final = (nn.GRUCell, nn.LSTMCell, VirtualBatchNorm)
 """Elsewhere they are called without their state."""
 
 
-def check_shape(part: nn.Module, takes: Shape, shape: Shape | None) -> None:
-    """Refuse a layer that does not take what it is given; None is not known yet.
+def _windows(part: Any, shape: Shape, *channels: int) -> Windows:
+    """The windows of a convolution or pooling over images of ``shape``.
 
     Raises:
-        InputError: names both shapes.
+        InputError: they are no images, or have other channels or are too small.
     """
-    if shape is not None and shape != takes:
-        raise InputError(f"policy: {part} takes {_words(takes)}, but is given {_words(shape)}")
+    _refuse_unless(len(shape) == 3 and shape[:1] == channels, part, shape)
+    windows = Windows(shape, _pair(part.kernel_size), _pair(part.stride), _pair(part.padding))
+    _refuse_unless(min(windows.places) > 0, part, shape)
+    return windows
 
 
-def _image(part: nn.Module, shape: Shape | None, channels: int | None = None) -> Shape:
-    if shape is None or len(shape) != 3 or channels not in (None, shape[0]):
-        raise InputError(f"policy: {part} takes images of its channels, but is given {_words(shape)}")
-    return shape
-
-
-def _of_some_size(layer: Convolution | MaxPool) -> Layer:
-    if min(layer.outputs) < 1:
-        _, height, width = layer.inputs
-        raise InputError(
-            f"policy: images of {height} x {width} are too small for its windows of "
-            f"{layer.kernel[0]} x {layer.kernel[1]}"
-        )
-    return layer
-
-
-def _words(shape: Shape | None) -> str:
-    """A shape as a person would say it."""
-    if shape is None:
-        return "nothing known"
-    if len(shape) == 1:
-        return f"{shape[0]} numbers"
-    return "images of " + " x ".join(map(str, shape))
+def _refuse_unless(fits: bool, part: nn.Module, shape: Shape) -> None:
+    if not fits:
+        said = "images of " + " x ".join(map(str, shape)) if len(shape) == 3 else f"{prod(shape)} numbers"
+        raise InputError(f"policy: {part} cannot take {said}")
 
 
 def _pair(value: Any) -> tuple[int, int]:

@@ -7,12 +7,13 @@ torch.func their network takes 33 to 61 % longer (benchmarks/convolutions.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import Array
 from escalade.policies.population.layers import Operation, Shape, block
 
@@ -23,41 +24,21 @@ REFERENCE_FRAMES: Final = 128
 """Observations in a reference batch."""
 
 
-@dataclass(frozen=True)
-class VirtualBatchNormLayer:
+class VirtualBatchNormOperation(Operation):
     """Each channel (or number) less its mean, over its standard deviation, plus a bias.
 
     Mean and deviation are those of the reference batch, over images and their pixels. The only
     parameters are the biases: a scale would do what the next layer's weights do.
     """
 
-    inputs: Shape
-    activation: str | None = None
-
-    @property
-    def outputs(self) -> Shape:
-        """Shape of the outputs: that of the inputs."""
-        return self.inputs
-
-    @property
-    def size(self) -> int:
-        """Number of parameters."""
-        return self.inputs[0]
-
-    def operation(self, rows: int) -> VirtualBatchNormOperation:
-        """Room for ``rows`` members."""
-        return VirtualBatchNormOperation(self, rows)
-
-
-class VirtualBatchNormOperation(Operation):
-    """Keeps every member's statistics beside its biases."""
-
-    def __init__(self, layer: VirtualBatchNormLayer, rows: int) -> None:
+    def __init__(
+        self, inputs: Shape, rows: int, parts: Sequence[Part], activation: str | None = None
+    ) -> None:
         # Beside the rows' images or vectors: a number a channel.
-        shape = (rows, layer.size, *([1] * (len(layer.inputs) - 1)))
+        shape = (rows, inputs[0], *([1] * (len(inputs) - 1)))
         self._bias, self._mean, self._inverse_std = (block(*shape) for _ in range(3))
-        super().__init__([self._bias], [self._mean, self._inverse_std], layer.activation)
-        self._out = block(rows, *layer.inputs)
+        super().__init__(parts, [self._bias], [self._mean, self._inverse_std], activation)
+        self._out = block(rows, *inputs)
 
     def begin(self, row: int, seed: int) -> None:
         """The statistics follow from the parameters; :meth:`measure` sets them."""

@@ -1,4 +1,4 @@
-"""Products of a population's rows with a matrix that all members share, and a correction for each.
+"""Products of a population's rows with the members' matrices: each its own, or one that all share.
 
 With noise of low rank a member's matrix is ``centre + a b^T``. So ``x (centre + a b^T)`` is one product of
 all rows with the centre, which BLAS reads from memory once, and for each row ``(x a) b^T``: Sarkar et al.
@@ -12,15 +12,15 @@ gets the fastest whose bits are right on this machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from escalade.perturbation.factors import Member
 from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import Array
+from escalade.policies.population.layers import Operation, block
 
 _BLOCK = 16
 _MOST = 64  # rows in a call of BLAS: with more, the rows leave the cache
@@ -90,42 +90,78 @@ def is_right(candidate: Way, features: int, units: int) -> bool:
     return True
 
 
-class SharedProduct:
-    """The product of up to ``rows`` rows, each of a member of its own, with the members' matrix, plus a bias.
+def product(rows: int, parts: Sequence[Part], activation: str | None = None) -> Operation:
+    """Room for the products of ``rows`` members, each row with its member's matrix, plus a bias.
 
     Args:
         rows: members there is room for.
-        part: the matrix, of shape (features, units).
-        bias: the vector that is added, of shape (units,); None for none.
+        parts: the matrix, of shape (features, units), and the bias, if there is one. The vector holds torch's
+            weight transposed: a row times a matrix is several times faster here than a matrix times a column.
+        activation: the name of the one that follows, if any.
     """
+    kind = SharedProduct if parts[0].rank else OwnProduct
+    return kind(rows, parts, activation)
 
-    def __init__(self, rows: int, part: Part, bias: Part | None = None) -> None:
-        self._part, self._bias = part, bias
-        padded = rows + max(each.multiple for each in WAYS)
-        self._a = np.zeros((rows, part.rank, part.shape[0]), np.float32)
-        # The bias is one more thin factor, whose number is always 1: added in the same call.
-        self._b = np.zeros((rows, part.rank + (bias is not None), part.shape[1]), np.float32)
-        self.parameters = [self._a, self._b]
-        """Each member's own, to be kept with its row."""
-        self._center: Array = np.zeros((0, 0), np.float32)  # until it is shared
-        self._seen, self._out = (np.zeros((padded, size), np.float32) for size in part.shape)
-        self._thin = np.ones((rows, 1, self._b.shape[1]), np.float32)
-        self._found = self._thin[:, 0, : part.rank, None]
-        self._correction = np.zeros((rows, 1, part.shape[1]), np.float32)
 
-    def share(self, center: Array) -> None:
-        """Take the matrix out of the centre's parameters, shape (dimension,); it is not copied."""
-        self._way = way(*self._part.shape)  # found here, where numpy computes on one thread
-        self._center = center[self._part.stretch].reshape(self._part.shape)
+class OwnProduct(Operation):
+    """Every member is its own vector-matrix product in BLAS, of a shape that depends on no other."""
 
-    def load(self, row: int, member: Member) -> None:
-        """Give the member in ``row`` its factors and its bias."""
-        self._a[row], self._b[row, : self._part.rank] = member.factors(self._part)
-        if self._bias is not None:
-            member.write(self._bias, self._b[row, -1])
+    def __init__(self, rows: int, parts: Sequence[Part], activation: str | None = None) -> None:
+        part, *biases = parts
+        # A block per layer, not a row per member: products stream through memory a fifth faster.
+        self._weight = block(rows, *part.shape)
+        self._bias = block(rows, part.shape[1]) if biases else None
+        parameters = [self._weight] if self._bias is None else [self._weight, self._bias]
+        super().__init__(parts, parameters, activation=activation)
+        self._out = block(rows, 1, part.shape[1])
+        self._count = -1
 
     def __call__(self, x: Array) -> Array:
-        """The products of the first k rows, shape (k, units). The next call overwrites them."""
+        count = len(x)
+        if count != self._count:
+            self._count = count
+            self._used = self._weight[:count], self._out[:count], self._out[:count, 0, :]
+            self._used_bias = None if self._bias is None else self._bias[:count]
+        weight, out, hidden = self._used
+        np.matmul(x[:, None, :], weight, out=out)
+        if self._used_bias is not None:
+            hidden += self._used_bias
+        return self.activated(hidden)
+
+    def each(self, row: int, batch: Array) -> Array:
+        out: Array = batch @ self._weight[row]
+        if self._bias is not None:
+            out += self._bias[row]
+        return self.activated(out)
+
+
+class SharedProduct(Operation):
+    """All rows' product with the centre's matrix, and for each the correction of its member's factors."""
+
+    def __init__(self, rows: int, parts: Sequence[Part], activation: str | None = None) -> None:
+        self._part, *self._bias = parts
+        (features, units), rank = self._part.shape, self._part.rank
+        self._a = block(rows, rank, features)
+        # The bias is one more thin factor, whose number is always 1: added in the same call.
+        self._b = block(rows, rank + len(self._bias), units)
+        super().__init__(parts, [self._a, self._b], activation=activation)
+        self._center = block(0, 0)  # until it is shared
+        padded = rows + max(each.multiple for each in WAYS)
+        self._seen, self._out = block(padded, features), block(padded, units)
+        self._thin = np.ones((rows, 1, self._b.shape[1]), np.float32)
+        self._found = self._thin[:, 0, :rank, None]
+        self._correction = block(rows, 1, units)
+
+    def share(self, center: Array) -> None:
+        self._way = way(*self._part.shape)  # found here, where numpy computes on one thread
+        self._center = center[self._part.stretch].reshape(self._part.shape)  # not copied
+
+    def load(self, row: int, member: Any) -> None:
+        self._a[row], self._b[row, : self._part.rank] = member.factors(self._part)
+        for part in self._bias:
+            member.write(part, self._b[row, -1])
+
+    def __call__(self, x: Array) -> Array:
         count, seen = len(x), x
         padded = -(-count // self._way.multiple) * self._way.multiple
         if padded > count:
@@ -136,12 +172,11 @@ class SharedProduct:
         np.matmul(self._a[:count], x[:, :, None], out=self._found[:count])
         np.matmul(self._thin[:count], self._b[:count], out=correction)
         out += correction[:, 0]
-        return out
+        return self.activated(out)
 
     def each(self, row: int, batch: Array) -> Array:
-        """The products of a batch with the matrix of the member in ``row``, in new memory."""
         out: Array = batch @ self._center
         out += (batch @ self._a[row].T) @ self._b[row, : self._part.rank]
-        if self._bias is not None:
+        if self._bias:
             out += self._b[row, -1]
-        return out
+        return self.activated(out)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from escalade.policies.population.shared_product import WAYS, Way, is_right, way
+from escalade.policies.population.product import WAYS, Way, is_right, way
 
 SHAPES = [(17, 256), (256, 256), (256, 6), (64, 64), (5, 3), (27, 16), (48, 192), (576, 64), (300, 1), (1, 9)]
 
