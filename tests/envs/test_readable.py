@@ -34,7 +34,7 @@ IMAGE = np.arange(8 * 8 * 3).reshape(8, 8, 3).astype(np.uint8)
     [
         (IMAGE,),
         ("words", IMAGE),
-        ({"image": IMAGE, "words": "up"},),
+        {"image": IMAGE, "words": "up"},
         {"observation": IMAGE, "action_mask": np.ones(4, np.int8)},
     ],
 )

@@ -144,8 +144,8 @@ class LegalActions(gymnasium.Wrapper[Any, Any, Any, Any]):
         """True once an info had a mask."""
         return self._masks is not None and self._masks.given
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        given = self.env.reset(seed=seed) if options is None else self.env.reset(seed=seed, options=options)
+    def reset(self, **asked: Any) -> Any:
+        given = self.env.reset(**asked)
         if self._masks is not None and isinstance(given, tuple):
             self._masks.take(0, given[-1])
         return given

@@ -14,32 +14,35 @@ Env = gymnasium.Env[Any, Any]
 
 
 class Readable(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Leaves text out of observations, and takes an image out of a Dict or Tuple of nothing else."""
+    """Keeps some parts of a Dict or Tuple: an image that is alone as it is, others in a Dict."""
 
-    def __init__(self, env: Env, space: spaces.Space[Any], left_out: list[str]) -> None:
+    def __init__(self, env: Env, kept: dict[Any, spaces.Space[Any]], left_out: tuple[str, ...]) -> None:
         super().__init__(env)
-        self._space, self._path, self.left_out = space, list[Any](), tuple(left_out)
-        while isinstance(space, spaces.Dict | spaces.Tuple) and len(space) == 1:
-            ((key, space),) = parts_of(space)
-            self._path.append(key)
-        self._path = self._path if is_image(space) else []
-        self.observation_space = space if self._path else self._space
+        self._kept, self.left_out = list(kept), left_out
+        first, *others = kept.values()
+        self._is_image = is_image(first) and not others
+        self.observation_space = first if self._is_image else spaces.Dict([*kept.items()])
 
     def observation(self, observation: Any) -> Any:
         """Return the observation as the policy reads it."""
-        for key in self._path:
-            observation = observation[key]
-        return observation if self._path else _kept(self._space, observation)
+        if self._is_image:
+            return observation[self._kept[0]]
+        return {key: observation[key] for key in self._kept}
 
 
 def readable(env: Env) -> Env:
-    """Return the environment with observations that a policy can read: itself if they are so already."""
-    left_out: list[str] = []
-    space = _without_text(env.observation_space, "", left_out)
-    if space is None:  # text alone, which is refused as a space that is not supported
-        return env
-    made = Readable(env, space, left_out)
-    return env if made.observation_space is env.observation_space else made
+    """Return the environment with observations that a policy can read: itself if they are so already.
+
+    A Tuple with text becomes a Dict of the places of its other parts, which then keep their names.
+    """
+    space = env.observation_space
+    parts = parts_of(space) if isinstance(space, spaces.Dict | spaces.Tuple) else []
+    # MiniGrid has a class of its own for text.
+    kept = {key: part for key, part in parts if part.dtype is None or part.dtype.kind != "U"}
+    left_out = tuple(str(key) for key, _ in parts if key not in kept)
+    if kept and (left_out or (len(kept) == 1 and is_image(*kept.values()))):
+        return Readable(env, kept, left_out)
+    return env
 
 
 def check_images(space: spaces.Space[Any]) -> None:
@@ -73,32 +76,3 @@ def text_parts(env: Env) -> tuple[str, ...]:
             return env.left_out
         env = env.env
     return ()
-
-
-def _without_text(space: spaces.Space[Any], name: str, left_out: list[str]) -> spaces.Space[Any] | None:
-    """Return the space without its text, or None if it holds nothing else.
-
-    A Tuple with text becomes a Dict of the places of its other parts, which then keep their names.
-    """
-    if not isinstance(space, spaces.Dict | spaces.Tuple):
-        if space.dtype is None or space.dtype.kind != "U":  # MiniGrid has a class of its own for text
-            return space
-        left_out.append(name)
-        return None
-    before, kept = len(left_out), []
-    for key, part in parts_of(space):
-        inner = _without_text(part, f"{name}.{key}" if name else str(key), left_out)
-        if inner is not None:
-            kept.append((key, inner))
-    if len(left_out) == before:
-        return space
-    return spaces.Dict(kept) if kept else None
-
-
-def _kept(space: spaces.Space[Any], observation: Any) -> Any:
-    """Return the parts of an observation that are in ``space``."""
-    if isinstance(space, spaces.Dict):
-        return {key: _kept(part, observation[key]) for key, part in space.items()}
-    if isinstance(space, spaces.Tuple):
-        return tuple(_kept(part, observation[place]) for place, part in enumerate(space))
-    return observation

@@ -117,13 +117,11 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
 
 def _only_image(observation: Any) -> Any:
     """Return the image of an observation, perhaps from a Dict or Tuple with text or a mask of actions."""
-    while isinstance(observation, Mapping | tuple):
-        named = observation.items() if isinstance(observation, Mapping) else enumerate(observation)
-        parts = [part for key, part in named if key != MASK and np.asarray(part).dtype.kind != "U"]
-        if len(parts) != 1:
-            break
-        (observation,) = parts
-    return observation
+    if not isinstance(observation, Mapping | tuple):
+        return observation
+    named = observation.items() if isinstance(observation, Mapping) else enumerate(observation)
+    parts = [part for key, part in named if key != MASK and np.asarray(part).dtype.kind != "U"]
+    return parts[0] if len(parts) == 1 else observation
 
 
 def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:
@@ -215,18 +213,13 @@ def plain(space: spaces.Space[Any]) -> spaces.Space[Any]:
 
 def same(first: spaces.Space[Any], second: spaces.Space[Any]) -> bool:
     """Return whether two spaces hold the same values, up to the precision of their bounds."""
-    if type(first) is not type(second) or first.shape != second.shape:
-        return False
     if isinstance(first, spaces.Box) and isinstance(second, spaces.Box):
         return bool(
-            np.issubdtype(first.dtype, np.floating) == np.issubdtype(second.dtype, np.floating)
+            first.shape == second.shape
+            and np.issubdtype(first.dtype, np.floating) == np.issubdtype(second.dtype, np.floating)
             and np.allclose(first.low, second.low, rtol=1e-5)
             and np.allclose(first.high, second.high, rtol=1e-5)
         )
-    if isinstance(first, spaces.Discrete) and isinstance(second, spaces.Discrete):
-        return bool(first.n == second.n and first.start == second.start)
-    if isinstance(first, spaces.MultiDiscrete) and isinstance(second, spaces.MultiDiscrete):
-        return np.array_equal(first.nvec, second.nvec) and np.array_equal(first.start, second.start)
     return bool(first == second)
 
 
