@@ -228,3 +228,5 @@ def test_drawing_is_tried_in_another_process_first(monkeypatch):
     monkeypatch.setattr(envpool_drawing.subprocess, "run", lambda words, **options: ended)
     with pytest.raises(InputError, match=r"cannot draw here: ERROR: no OpenGL; .* EGL"):
         PooledEnv("CheetahRun-v1", render_mode="rgb_array")
+    with pytest.raises(InputError, match="cannot draw here: ERROR: no OpenGL"):
+        resolve("CheetahRun-v1", {"from_pixels": True})

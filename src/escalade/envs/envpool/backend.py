@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,19 +46,13 @@ def supports(environment: Environment) -> bool:
 
 def make_vector(environment: Environment, slots: int) -> VectorEnvironment:
     """Slots for up to ``slots`` concurrent episodes; of images for 64 at most, as each is an object."""
+    objects = min(slots, BACKENDS["gymnasium"].most_rows)
     if environment.exclusive:
-        if _needs_objects(environment):
-            return GymnasiumVector(environment, min(slots, BACKENDS["gymnasium"].most_rows))
-        return WorldVector(environment, slots)
-    if is_image(environment.observation_space):
-        most = BACKENDS["gymnasium"].most_rows
-        return GymnasiumVector(_of_objects(environment), min(slots, most))
+        if environment.wrappers or environment.reward_info is not None or not environment.plain:
+            return GymnasiumVector(environment, objects)
+    elif is_image(environment.observation_space):
+        return GymnasiumVector(_of_objects(environment), objects)
     return EnvPoolVector(environment, slots)
-
-
-def _needs_objects(environment: Environment) -> bool:
-    """Return whether something stands between the environment and the policy, and needs an object."""
-    return bool(environment.wrappers) or environment.reward_info is not None or not environment.plain
 
 
 def _of_objects(environment: Environment) -> Environment:
@@ -101,13 +93,18 @@ class EnvPoolVector:
     def __init__(self, environment: Environment, slots: int) -> None:
         self.slots = slots
         self._id = own_id(environment.spec, environment.kwargs) or environment.id
-        self._limit = environment.max_episode_steps
+        self._space, self._limit = environment.observation_space, environment.max_episode_steps
         self._keys = environment.info_keys
         self._infos = infos_of(self._id) if self._keys else {}
-        self._settings: dict[str, Any] = {}
+        self._settings = settings(self._id, environment.kwargs) if environment.exclusive else {}
         self._pool: Any = None
-        self._send: Any = None
-        self._recv: Any = None
+        if environment.exclusive:
+            # Some robots take hundreds of MB each. Episodes are the same in any number of slots.
+            before = _memory()
+            tried = make_pool(self._id, [0], self._limit, **self._settings)
+            size = _memory() - before
+            del tried  # only now: what a pool holds is free again when it ends
+            self.slots = min(slots, _MOST_WORLDS, max(1, _WAVE_BYTES // max(1, size)))
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         self.close()  # before the next: two would need twice the memory
@@ -116,13 +113,13 @@ class EnvPoolVector:
         # more than stepping a dozen cart-poles. These two are what they call.
         self._send, self._recv = self._pool._send, self._pool._recv
         keys = self._pool._state_keys
-        self._observed = self._reader(keys)
+        self._observed = Flattening(self._space, keys)
         self._reward, self._done = keys.index("reward"), keys.index("done")
-        if self._keys:
-            self._info = [keys.index(self._infos[key]) for key in self._keys]
+        self._info = [keys.index(self._infos[key]) for key in self._keys]
         self._dtype = self._pool.spec.action_array_spec["action"].dtype
+        self._steps = 0  # of all that still run, which began together
         self._pool._reset(self._pool.all_env_ids)
-        return np.asarray(self._observed(self._recv()))
+        return self._observed(self._recv())
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
@@ -132,7 +129,11 @@ class EnvPoolVector:
         state = self._recv()
         if self._keys:
             self._latest = slots, [state[place] for place in self._info]
-        return self._observed(state), state[self._reward], state[self._done]
+        self._steps += 1
+        ended = state[self._done]
+        if self._steps == self._limit:  # some of EnvPool's count one step more
+            ended = np.ones_like(ended)
+        return self._observed(state), state[self._reward], ended
 
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         stepped, numbers = self._latest
@@ -142,38 +143,6 @@ class EnvPoolVector:
 
     def close(self) -> None:
         self._pool = self._send = self._recv = None
-
-    def _reader(self, keys: list[str]) -> Callable[[list[NDArray[Any]]], NDArray[Any]]:
-        return itemgetter(keys.index("obs"))
-
-
-class WorldVector(EnvPoolVector):
-    """The same for an environment that only EnvPool has: arguments of its own, and parts to flatten."""
-
-    def __init__(self, environment: Environment, slots: int) -> None:
-        super().__init__(environment, slots)
-        self._space = environment.observation_space
-        self._settings = settings(self._id, environment.kwargs)
-        # Some robots take hundreds of MB each. Episodes are the same in any number of slots.
-        before = _memory()
-        tried = make_pool(self._id, [0], self._limit, **self._settings)
-        size = _memory() - before
-        del tried  # only now: what a pool holds is free again when it ends
-        self.slots = min(slots, _MOST_WORLDS, max(1, _WAVE_BYTES // max(1, size)))
-
-    def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        self._steps = np.zeros(len(slots), np.int64)
-        return super().reset(slots, seeds)
-
-    def step(
-        self, slots: NDArray[np.int64], actions: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        observations, rewards, ended = super().step(slots, actions)
-        self._steps[slots] += 1
-        return observations, rewards, ended | (self._steps[slots] == self._limit)  # some count one step more
-
-    def _reader(self, keys: list[str]) -> Callable[[list[NDArray[Any]]], NDArray[Any]]:
-        return Flattening(self._space, keys)
 
 
 def _memory() -> int:

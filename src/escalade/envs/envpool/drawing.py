@@ -10,6 +10,7 @@ import importlib
 import json
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 from escalade.envs.envpool.families import is_mujoco, make_pool
@@ -33,14 +34,19 @@ def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
 
     Args:
         env_id: EnvPool's id.
-        settings: the environment's arguments, with a ``render_mode``.
+        settings: the environment's arguments, with a ``render_mode`` or ``from_pixels``.
 
     Raises:
         InputError: it did not draw.
     """
     if is_mujoco(env_id):
         check_installed(f"drawing {env_id}", "mujoco", "mujoco")
-    command = [sys.executable, "-W", "ignore", "-m", __name__, json.dumps([env_id, settings])]
+    _try(env_id, json.dumps([env_id, settings]))
+
+
+@cache
+def _try(env_id: str, arguments: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-m", __name__, arguments]
     try:
         done = subprocess.run(  # noqa: S603 - this Python and this module
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -58,7 +64,8 @@ def _draw(env_id: str, settings: dict[str, Any]) -> None:
     context = open_context(env_id)
     pool = make_pool(env_id, [0], None, **settings)
     pool.reset()
-    pool.render()
+    if "render_mode" in settings:
+        pool.render()
     del context
 
 

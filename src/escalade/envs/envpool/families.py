@@ -21,7 +21,8 @@ from escalade.errors import EnvironmentFailure
 from escalade.support.own_process import is_own
 
 _ENTRY = "envpool.entry"  # the module of EnvPool that imports every family
-_DRAWING = {"render_mode", "from_pixels"}
+DRAWING = {"render_mode", "from_pixels"}
+"""Arguments with which an environment draws."""
 _lock = threading.Lock()
 
 
@@ -52,7 +53,7 @@ def make_pool(env_id: str, seeds: list[int], max_episode_steps: int | None, **se
     """
     limit = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
     envpool = import_for(env_id)
-    models = {} if _DRAWING & settings.keys() else _models(env_id)
+    models = {} if DRAWING & settings.keys() else _models(env_id)
     options = {"num_envs": len(seeds), "num_threads": 1, "seed": seeds} | models | settings | limit
     try:
         with quiet():

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from escalade.envs.envpool.drawing import check_drawing, open_context
-from escalade.envs.envpool.families import import_for, make_pool
+from escalade.envs.envpool.families import DRAWING, import_for, make_pool
 from escalade.envs.envpool.worlds import (
     WorldSpec,
     action_space,
@@ -57,6 +57,7 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
         if render_mode is not None:
             self.settings["render_mode"] = render_mode
+        if DRAWING & self.settings.keys():
             check_drawing(env_id, self.settings)
             self._context = open_context(env_id)
         self._pool: Any = None
