@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import escalade
+from escalade.config.environment import CHECKED
 from escalade.config.options import OPTIONS, RESUMABLE
 
 PLACE = Path(escalade.__file__).parent / "config" / "keywords.pyi"
@@ -33,8 +34,13 @@ class ResumeOptions(TypedDict, total=False):
     """Options that may change when a run is resumed."""
 
 '''
+CHECK = '''
+class CheckOptions(TypedDict, total=False):
+    """Options by which an environment is made."""
+
+'''
 TRAIN = '''
-class TrainOptions(ResumeOptions, total=False):
+class TrainOptions(ResumeOptions, CheckOptions, total=False):
     """All options but the environment and the preset, which are arguments of their own."""
 
 '''
@@ -56,8 +62,17 @@ def line(name):
 def stub():
     """The stub's text."""
     named = "".join(f"{alias}: TypeAlias = {literal(name)}\n" for name, alias in NAMED.items())
-    others = [name for name in OPTIONS if name not in ("env", "preset", *RESUMABLE)]
-    return "".join([HEAD.replace("{named}", named), *map(line, RESUMABLE), TRAIN, *map(line, others)])
+    others = [name for name in OPTIONS if name not in ("env", "preset", *RESUMABLE, *CHECKED)]
+    return "".join(
+        [
+            HEAD.replace("{named}", named),
+            *map(line, RESUMABLE),
+            CHECK,
+            *map(line, CHECKED),
+            TRAIN,
+            *map(line, others),
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -62,13 +62,13 @@ def test_a_recorder_that_is_made_is_taken_as_it_is(run):
 
 
 def test_a_class_is_no_recorder(run):
-    with pytest.raises(InputError, match=r"^`recorders`: .*Counting.* is a class: give an object of it"):
+    with pytest.raises(InputError, match=r"^`recorders`: .*Counting.* is no recorder: it needs an object"):
         check_recorders([Counting])
     check_recorders([Counting(run)])
 
 
 def test_a_function_that_makes_no_recorder_is_one_line(run):
-    with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is no recorder: it needs the methods"):
+    with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is no recorder: it needs an object"):
         start_recorder(f"{__name__}:replaced", run)
 
 

@@ -3,7 +3,6 @@
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from tests.recorders.test_progress_file import row
 from tests.told import Told
@@ -12,18 +11,9 @@ import escalade
 from escalade import InputError
 from escalade.engines.dispatch import NodeReport, Report
 from escalade.recorders import PopulationFile, WorkersFile, read_table, workers
-from escalade.recorders.row import LEVELS, quantiles
 from escalade.recorders.tables import TableFile, rewind_table
 
 SMALL = {"preset": None, "population": 8, "hidden": [4], "max_episode_steps": 30, "verbose": False}
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 64])
-def test_quantiles_are_those_of_numpy(count):
-    returns = np.random.default_rng(count).normal(size=count)
-    before = returns.copy()
-    assert np.allclose(quantiles(returns), np.quantile(returns, LEVELS), rtol=1e-12)
-    assert (returns == before).all()
 
 
 def test_a_resumed_run_has_the_same_quantiles_as_an_uninterrupted_one(tmp_path):

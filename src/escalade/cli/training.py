@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -119,9 +118,9 @@ def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
     """A config for each file, by the file's name without its ending; one alone is called ``config``."""
     named: dict[str, Config] = {}
     for path in parsed.config or [None]:
-        stem = "config" if path is None else Path(path).stem
-        tried = chain([stem], (f"{stem}-{number}" for number in count(len(named) + 1)))
-        name = next(name for name in tried if name not in named)
+        name = "config" if path is None else Path(path).stem
+        if name in named:
+            raise InputError(f"`config` {path}: another file is called {name} too, and so would its runs be")
         named[name] = config_typed(parsed, path)
     return named
 

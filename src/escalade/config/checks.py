@@ -10,8 +10,6 @@ from typing import Any
 from escalade.config.declared import readers_of
 from escalade.envs import wrapping
 from escalade.errors import InputError
-from escalade.strategies import schedules
-from escalade.strategies.registry import GROWTH_OPTIONS
 from escalade.support.registry import check_named
 
 
@@ -41,8 +39,6 @@ def check_crop(crop: Sequence[int]) -> None:
 
 def check_resources(resources: Mapping[str, Any]) -> None:
     """Refuse resources of a worker that Ray would refuse, or that are none."""
-    if "object_store_memory" in resources:
-        raise InputError("`worker_resources` object_store_memory is a node's, not a worker's: leave it out")
     for name, amount in resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
@@ -80,10 +76,3 @@ def _check_info_keys(keys: Sequence[str], further: Collection[str]) -> None:
         if not set(taken).isdisjoint(info_columns([key])):
             raise InputError(f"`info_keys` {key}: there is a column of that name already: leave it out")
         taken += info_columns([key])
-
-
-def growth(values: Mapping[str, Any]) -> str | None:
-    """The option that makes generations differ in size; None if they are all of one size."""
-    if isinstance(values["population"], schedules.PopulationSchedule):
-        return f"`population` {values['population']}"
-    return next((f"`{name}`" for name in GROWTH_OPTIONS if values[name] is not None), None)

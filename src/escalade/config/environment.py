@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from escalade.envs.values import SkippedFrames
 from escalade.rollout import cutoff, rewards
 
 _INT32 = 2**31 - 1  # the most that simulators can hold
+_OF_TRAINING = ("env", "seed", "cutoff", "reward")
 _environment = partial(option, "environment")
 _more_environment = partial(_environment, rare=True)
 _frames = partial(option, "frames", rare=True)
@@ -82,3 +83,7 @@ class EnvironmentOptions:
     sticky_actions: float | None = _frames(
         None, "probability that the last action is repeated", unset="the environment's", min=0, below=1
     )
+
+
+CHECKED = tuple(one.name for one in fields(EnvironmentOptions) if one.name not in _OF_TRAINING)
+"""Options of a check, which plays the environment's own rewards to their end."""

@@ -29,18 +29,15 @@ class ResumeOptions(TypedDict, total=False):
     snapshot_every: int
     recorder: Sequence[str]
 
-class TrainOptions(ResumeOptions, total=False):
-    """All options but the environment and the preset, which are arguments of their own."""
+class CheckOptions(TypedDict, total=False):
+    """Options by which an environment is made."""
 
     env_kwargs: dict[str, Any]
     backend: BackendName
     max_episode_steps: int | None
     fresh_environments: bool
-    cutoff: int | str | None
     early_end: int | Sequence[int] | None
     wrappers: Sequence[str | Callable[..., Any]]
-    seed: int
-    reward: str | None
     grayscale: bool
     crop: Sequence[int]
     resize: int | Sequence[int]
@@ -48,6 +45,13 @@ class TrainOptions(ResumeOptions, total=False):
     frame_stack: int
     noop_max: int
     sticky_actions: float | None
+
+class TrainOptions(ResumeOptions, CheckOptions, total=False):
+    """All options but the environment and the preset, which are arguments of their own."""
+
+    cutoff: int | str | None
+    seed: int
+    reward: str | None
     strategy: str | Callable[..., Any]
     perturbation: str
     strategy_options: dict[str, Any]

@@ -13,7 +13,6 @@ from escalade.config.checks import (
     check_recorders,
     check_resources,
     check_together,
-    growth,
 )
 from escalade.config.declared import check_declared, option
 from escalade.config.environment import EnvironmentOptions
@@ -241,7 +240,9 @@ class Config(EnvironmentOptions):
     @property
     def growth(self) -> str | None:
         """The option that makes generations differ in size; None if they are all of one size."""
-        return growth(vars(self))
+        if isinstance(self.population, schedules.PopulationSchedule):
+            return f"`population` {self.population}"
+        return next((f"`{name}`" for name in GROWTH_OPTIONS if getattr(self, name) is not None), None)
 
     @property
     def worker_count(self) -> int:

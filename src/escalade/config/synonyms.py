@@ -7,32 +7,22 @@ from typing import Final
 
 from escalade.errors import nearest
 
-SYNONYMS: Final[dict[str, str]] = {
-    "learning_rate": "lr",
-    "popsize": "population",
-    "pop_size": "population",
-    "population_size": "population",
-    "noise_std": "sigma",
-    "noise_stdev": "sigma",
-    "algo": "strategy",
-    "algorithm": "strategy",
-    "network": "policy",
-    "model": "policy",
-    "wandb": "recorder",
-    "tensorboard": "recorder",
-    "logger": "recorder",
-    "early_stop": "target_return",
-    "early_stopping": "target_return",
-    "total_timesteps": "env_steps",
-    "timesteps": "env_steps",
-    "epochs": "generations",
-    "iterations": "generations",
-    "num_workers": "workers",
-    "n_jobs": "workers",
-    "save": "run_dir",
-    "num_envs": "workers",
-    "n_envs": "workers",
+_MEANT: Final[dict[str, tuple[str, ...]]] = {
+    "lr": ("learning_rate",),
+    "population": ("popsize", "pop_size", "population_size"),
+    "sigma": ("noise_std", "noise_stdev"),
+    "strategy": ("algo", "algorithm"),
+    "policy": ("network", "model"),
+    "recorder": ("wandb", "tensorboard", "logger"),
+    "target_return": ("early_stop", "early_stopping"),
+    "env_steps": ("total_timesteps", "timesteps"),
+    "generations": ("epochs", "iterations"),
+    "workers": ("num_workers", "n_jobs", "num_envs", "n_envs"),
+    "run_dir": ("save",),
 }
+"""Options, and what other programs call them."""
+
+SYNONYMS: Final = {word: option for option, words in _MEANT.items() for word in words}
 """Words of other programs, and the options that they mean here."""
 
 

@@ -18,20 +18,17 @@ _PLAIN_SECONDS = 2.0
 _LIVE = Entry("the live panel", "escalade.wings.screens.live:LiveConsole")
 
 
-def make_console(
-    goals: Goals, stream: TextIO | None = None, earlier: Sequence[Row] = (), *, paced: bool = False
-) -> Recorder:
+def make_console(goals: Goals, stream: TextIO | None = None, earlier: Sequence[Row] = ()) -> Recorder:
     """The recorder that fits the stream (standard output by default).
 
     Args:
         goals: title, limits and target of the run.
         stream: where to write.
         earlier: rows of the run from before.
-        paced: whether they tell how fast the run is; not where it was resumed since.
     """
     stream = stream or sys.stdout
     kind = _LIVE.load() if stream is not None and stream.isatty() else PlainConsole
-    console: Recorder = kind(goals, stream, earlier, paced=paced)
+    console: Recorder = kind(goals, stream, earlier)
     return console
 
 
@@ -43,11 +40,9 @@ def start(run: RunInfo) -> Recorder:
 class PlainConsole:
     """A line for every evaluation, and for the rest at most one every two seconds; the last always."""
 
-    def __init__(
-        self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = (), *, paced: bool = False
-    ) -> None:
+    def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
         self._goals, self._stream, self._printed = goals, stream, 0.0
-        self._outlook = Outlook(goals, earlier, paced=paced)
+        self._outlook = Outlook(goals, earlier)
         self._unprinted: Row | None = None
         self._print(goals.title)
 

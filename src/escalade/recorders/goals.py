@@ -30,32 +30,6 @@ class Goals:
         """The best return of a generation, in words."""
         return f"min {number(row.return_min)}" if self.minimize else f"max {number(row.return_max)}"
 
-    def spent(self, row: Row) -> tuple[str, float] | None:
-        """The budget nearest its end, in words and as a share from 0 to 1."""
-        budgets = (
-            (row.generation, self.generations, "generations"),
-            (row.env_steps, self.env_steps, "steps"),
-            (row.seconds, self.seconds, "s"),
-        )
-        shares = [
-            (now / limit, f"{now:,.0f} of {limit:,.0f} {unit}")
-            for now, limit, unit in budgets
-            if limit and now is not None
-        ]
-        share, words = max(shares, default=(0.0, ""))
-        return (words, min(share, 1.0)) if words else None
-
-    def reached(self, first: float | None, now: float | None) -> float:
-        """The share of the way from the first evaluation to the target that is done, from 0 to 1."""
-        target = self.target_return
-        if target is None or first is None or now is None:
-            return 0.0
-        sign = -1.0 if self.minimize else 1.0
-        if sign * now >= sign * target:
-            return 1.0
-        way = sign * (target - first)
-        return max(0.0, sign * (now - first) / way) if way > 0 else 0.0
-
 
 def _say_nothing(text: str) -> None:
     """Do nothing, where nobody listens."""
@@ -101,14 +75,12 @@ class Outlook:
 
     Args:
         goals: of the run.
-        earlier: rows from before.
-        paced: whether their pace counts; that of a run before it was resumed may be another machine's.
+        earlier: rows from before it was resumed, whose pace may be another machine's and does not count.
     """
 
-    def __init__(self, goals: Goals, earlier: Sequence[Row] = (), *, paced: bool = False) -> None:
+    def __init__(self, goals: Goals, earlier: Sequence[Row] = ()) -> None:
         self._goals = goals
-        self._row = earlier[-1] if earlier else None
-        self._first = None if paced else self._row
+        self._row = self._first = earlier[-1] if earlier else None
 
     def add(self, row: Row) -> None:
         """Take note of a row."""

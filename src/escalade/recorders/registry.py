@@ -114,11 +114,9 @@ def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:
 
 
 def _check_methods(recorder: Any, name: str, option: str) -> None:
-    if isinstance(recorder, type):
+    known = all(callable(getattr(recorder, method, None)) for method in _METHODS)
+    if isinstance(recorder, type) or not known:
         raise InputError(
-            f"`{option}`: {name} is a class: give an object of it, or name it as text (MODULE:CLASS)"
-        )
-    if not all(callable(getattr(recorder, method, None)) for method in _METHODS):
-        raise InputError(
-            f"`{option}`: {name} is no recorder: it needs the methods generation, note and close"
+            f"`{option}`: {name} is no recorder: it needs an object with the methods generation, note and "
+            "close, or the name of its class as text (MODULE:CLASS)"
         )

@@ -99,22 +99,8 @@ def of_returns(returns: NDArray[np.float64]) -> dict[str, Any]:
         "return_min": float(spread.min()),
         "return_max": float(spread.max()),
         "nonfinite": len(returns) - len(known),
-        "quantiles": quantiles(spread),
+        "quantiles": tuple(np.quantile(spread, LEVELS).tolist()),
     }
-
-
-def quantiles(returns: NDArray[np.float64]) -> tuple[float, ...]:
-    """The quantiles :data:`LEVELS` of returns, shape (n,) with n above 0.
-
-    Between neighbours they are interpolated: what ``numpy.quantile`` gives, at a fifth of its time for a few
-    hundred numbers.
-    """
-    ordered = np.sort(returns)
-    places = np.asarray(LEVELS) * (len(ordered) - 1)
-    below = places.astype(np.int64)
-    above = np.minimum(below + 1, len(ordered) - 1)
-    found: list[float] = (ordered[below] + (places - below) * (ordered[above] - ordered[below])).tolist()
-    return tuple(found)
 
 
 class History(tuple[Row, ...]):

@@ -179,7 +179,7 @@ def add_watch(commands: Any) -> None:
 
 
 def _watch(parsed: argparse.Namespace) -> int:
-    from escalade.recorders import make_console
+    from escalade.recorders import Recorder, make_console
     from escalade.recorders.console import PlainConsole
     from escalade.wings.analysis.watch import Watch
 
@@ -188,8 +188,11 @@ def _watch(parsed: argparse.Namespace) -> int:
     if news.state == "running":
         at = "" if news.rows else ", in its first generation"
         say(f"running{at}{f': {news.process}' if news.process else ''}")
-    make = PlainConsole if parsed.once else make_console
-    console = make(watch.goals, sys.stdout, news.rows[:-1], paced=True)
+    console: Recorder
+    if parsed.once:
+        console = PlainConsole(watch.goals, sys.stdout)
+    else:
+        console = make_console(watch.goals, sys.stdout, news.rows[:-1])
     try:
         for row in news.rows[-1:]:
             console.generation(row)

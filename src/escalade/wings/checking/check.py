@@ -7,10 +7,10 @@ import re
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import gymnasium
 import numpy as np
@@ -20,11 +20,11 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.api.named import named
 from escalade.config.conversion import from_values
+from escalade.config.environment import CHECKED
 from escalade.config.options import Config
 from escalade.envs import ActionMap, Environment, Purity, SlotError, probe_purity, settle_backend
 from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.masks import LegalActions, advice, mask_in_info
-from escalade.envs.pixels.frames import FRAMES
 from escalade.envs.process import close
 from escalade.envs.random_play import Player
 from escalade.envs.spaces import UnsupportedSpace, observation_size
@@ -36,7 +36,7 @@ from escalade.wings.checking.bench import RandomSlots
 from escalade.wings.checking.strategy import check_strategy
 
 if TYPE_CHECKING:  # a stub alone
-    from escalade.config.keywords import BackendName
+    from escalade.config.keywords import CheckOptions
 
 
 _STEPS = 2000  # of whole episodes with random actions, at most
@@ -54,17 +54,7 @@ _GYMNASIUM = os.path.dirname(checker.__file__)  # the place of a rule says nothi
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def check(
-    env: str | Callable[..., Any],
-    *,
-    env_kwargs: dict[str, Any] | None = None,
-    backend: BackendName = "auto",
-    max_episode_steps: int | None = None,
-    fresh_environments: bool = False,
-    wrappers: Sequence[str] = (),
-    early_end: int | tuple[int, ...] | None = None,
-    **frames: Any,
-) -> CheckReport:
+def check(env: str | Callable[..., Any], **options: Unpack[CheckOptions]) -> CheckReport:
     """Try an environment: spaces, resets, steps, its end, purity and speed. Or try a strategy of your own.
 
     Gymnasium's own ``check_env`` is part of it. Takes a few seconds.
@@ -72,13 +62,8 @@ def check(
     Args:
         env: Gymnasium or EnvPool id, ``package.module:Id-v0``, or a class or a function that makes one; or a
             subclass of :class:`escalade.strategies.Strategy`, for which there is nothing else to give.
-        env_kwargs: arguments of its constructor.
-        backend: who steps it; see :func:`escalade.train`.
-        max_episode_steps: cut episodes after this many steps.
-        fresh_environments: build a new environment for every episode.
-        wrappers: what it is wrapped in; see :func:`escalade.train`.
-        early_end: end episodes after steps of negative reward; see :func:`escalade.train`.
-        **frames: fields of :class:`escalade.envs.pixels.frames.Frames`.
+        **options: the options of :func:`escalade.train` by which it is made: ``env_kwargs``, ``backend``,
+            ``max_episode_steps``, ``fresh_environments``, ``wrappers``, ``early_end`` and those of frames.
 
     Raises:
         InputError: there is no such environment, it does not take these arguments, or an option is wrong.
@@ -86,20 +71,9 @@ def check(
     if isinstance(env, type) and issubclass(env, Strategy):
         wrong = (Finding("strategy", "failed", line) for line in check_strategy(env))
         return CheckReport(env.__name__, None, tuple(wrong), None)
-    if unknown := [name for name in frames if name not in FRAMES]:
-        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], FRAMES)}")
-    given = named(
-        {
-            "env": env,
-            "env_kwargs": env_kwargs or {},
-            "backend": backend,
-            "max_episode_steps": max_episode_steps,
-            "fresh_environments": fresh_environments,
-            "wrappers": wrappers,
-            "early_end": early_end,
-            **frames,
-        }
-    )
+    if unknown := [name for name in options if name not in CHECKED]:
+        raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], CHECKED)}")
+    given = named({"env": env} | options)
     if not isinstance(env := given["env"], str):
         raise InputError(f"`env` must be an id, a class or a function, not {type(env).__name__}")
     config = Config(**from_values(given))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import fields
 from typing import Any
 
 from escalade.api.opening import warm_up_for
@@ -20,14 +19,11 @@ from escalade.cli.arguments import (
 from escalade.cli.training import config_typed
 from escalade.config.commands import flag
 from escalade.config.conversion import convert
-from escalade.config.environment import EnvironmentOptions
+from escalade.config.environment import CHECKED
 from escalade.config.options import NOT_MEASURED, OPTIONS, Config
 from escalade.errors import InputError, nearest
 from escalade.support.numbers import counted
 from escalade.support.output import say
-
-_OF_TRAINING = ("env", "seed", "cutoff", "reward")
-_OF_CHECK = [one.name for one in fields(EnvironmentOptions) if one.name not in _OF_TRAINING]
 
 _NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "recorder")  # of a measurement
 _OF_BENCH = [
@@ -51,7 +47,7 @@ def add_check(commands: Any) -> None:
         examples=["CartPole-v1", "my_package.my_module:MyEnv-v0 --env-kwargs '{\"size\": 3}' --json"],
     )
     add_environment(parser)
-    add_options(parser, _OF_CHECK)
+    add_options(parser, CHECKED)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: lines of text)")
 
 

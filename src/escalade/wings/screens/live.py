@@ -37,17 +37,13 @@ class LiveConsole:
         goals: title, limits and target of the run.
         stream: the terminal.
         earlier: rows of the run from before.
-        paced: whether they tell how fast the run is.
     """
 
-    def __init__(
-        self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = (), *, paced: bool = False
-    ) -> None:
+    def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
         self._goals, self._drawn = goals, 0.0
-        evaluations = [row.eval_return_mean for row in earlier if row.eval_return_mean is not None]
-        self._first_evaluation = evaluations[0] if evaluations else None
-        self._evaluation = evaluations[-1] if evaluations else None
-        self._outlook = Outlook(goals, earlier, paced=paced)
+        evaluations = (row.eval_return_mean for row in reversed(earlier))
+        self._evaluation = next((known for known in evaluations if known is not None), None)
+        self._outlook = Outlook(goals, earlier)
         self._row: Row | None = None
         self._width = self._height = 0  # of the panel on the screen
         self._measured = Console(file=stream)  # knows the width as it is; the other keeps it for a drawing
@@ -74,8 +70,6 @@ class LiveConsole:
         self._outlook.add(row)
         if row.eval_return_mean is not None:
             self._evaluation = row.eval_return_mean
-            if self._first_evaluation is None:
-                self._first_evaluation = row.eval_return_mean
         now = time.monotonic()
         if now - self._drawn >= _SECONDS:
             self._drawn = now
@@ -123,31 +117,42 @@ class LiveConsole:
             f"[bold]{_shown(row.steps_per_second)}[/] steps/s",
             f"[bold]{row.seconds:.1f}[/] s" + ("" if left is None else f", [bold]{duration(left)}[/] left"),
         )
+        target = self._goals.target_return
         facts.add_row(
             f"return [bold]{number(row.return_mean)}[/] ± {number(row.return_std)}",
             self._goals.best_of(row),
-            f"evaluation [bold]{number(self._evaluation)}[/]",
+            f"evaluation [bold]{number(self._evaluation)}[/]"
+            + ("" if target is None else f" of {number(target)}"),
             f"length {_shown(row.episode_length_mean)}",
         )
-        bars = Table.grid(padding=(0, 2))
-        spent = self._goals.spent(row)
-        if spent:
-            bars.add_row("budget", _bar(spent[1]), spent[0])
-        if self._goals.target_return is not None:
-            reached = self._goals.reached(self._first_evaluation, self._evaluation)
-            of = f"{number(self._evaluation)} of {number(self._goals.target_return)}"
-            bars.add_row("target", _bar(reached), of)
-        title, infos = Text(visible(self._goals.title)), Text(visible("   ".join(info_texts(row))))
+        parts: list[Table | Text] = [facts]
+        if row.info:
+            parts.append(Text(visible("   ".join(info_texts(row)))))
+        if spent := _spent(self._goals, row):
+            budget = Table.grid(padding=(0, 2))
+            budget.add_row("budget", ProgressBar(total=1.0, completed=spent[0], width=_BAR), spent[1])
+            parts.append(budget)
         return Panel(
-            Group(facts, *([infos] if row.info else []), bars),
-            title=title,
+            Group(*parts),
+            title=Text(visible(self._goals.title)),
             title_align="left",
             width=self._panel_width(),
         )
 
 
-def _bar(share: float) -> ProgressBar:
-    return ProgressBar(total=1.0, completed=share, width=_BAR)
+def _spent(goals: Goals, row: Row) -> tuple[float, str] | None:
+    """The budget nearest its end, as a share from 0 to 1 and in words; None if there is no budget."""
+    budgets = (
+        (row.generation, goals.generations, "generations"),
+        (row.env_steps, goals.env_steps, "steps"),
+        (row.seconds, goals.seconds, "s"),
+    )
+    shares = [
+        (min(now / limit, 1.0), f"{now:,.0f} of {limit:,.0f} {unit}")
+        for now, limit, unit in budgets
+        if limit and now is not None
+    ]
+    return max(shares, default=None)
 
 
 def _shown(value: float | None) -> str:
