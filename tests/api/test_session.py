@@ -77,8 +77,8 @@ def test_a_run_is_a_folder_a_person_can_read(run):
         "curve.png",
         "policy.safetensors",
         "best.safetensors",
-        "README.md",
         "checkpoints",
+        ".lock",
     }
     summary = json.loads(run.folder.summary.read_text())
     assert summary == run.summary

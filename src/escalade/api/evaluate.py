@@ -15,7 +15,7 @@ from escalade.api.named import named
 from escalade.api.opening import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
-from escalade.errors import EnvironmentFailure, InputError
+from escalade.errors import InputError, about
 from escalade.media.playing import show_episode
 from escalade.media.video import record_episode
 from escalade.perturbation import Stream
@@ -112,9 +112,9 @@ def evaluate(
     """
     whole_number(episodes, "`episodes`", 1)
     given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
-    chosen = named({**given, "behaviour": None if behaviour == "none" else behaviour})
-    changes = from_values({name: value for name, value in chosen.items() if value is not None})
-    other = from_values({"env_kwargs": env_kwargs or {}})["env_kwargs"]
+    given |= {"behaviour": None if behaviour == "none" else behaviour, "env_kwargs": env_kwargs or {}}
+    changes = from_values({name: value for name, value in named(given).items() if value is not None})
+    other = changes["env_kwargs"]
     saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
     if other and backend is None:  # that of the run may not take them
@@ -128,43 +128,33 @@ def evaluate(
     config = saved.config.here().replace(**changes)
     warm_up_for(config, network)
     parts = make_parts(config, network)
-    try:
-        saved.fit(parts)
-    except InputError as problem:
-        if not other:
-            raise
-        raise InputError(f"`env_kwargs` {other} make another environment of it: {problem}") from None
+    with about(f"`env_kwargs` {other}" if other else os.fspath(run)):
+        saved.give_frozen(parts.policy)
     played = _played(saved, config, parts, episodes)
-    results = played[:episodes]
-    forgives = "on_error=worst" if config.on_error == "worst" else None
-    failed = int(results.failed().sum()) if forgives else 0
-    raised = results.first_raised
-    if failed == episodes:
-        said = f"environment {config.env} gave no finite return in {episodes} episodes"
-        raise EnvironmentFailure(said if raised is None else f"{said}: one raised {raised}")
-    results = _forgiven(results, forgives)
+    results, raised = _forgiven(played[:episodes], config), played[:episodes].first_raised
+    failed = int(played[:episodes].failed().sum()) if config.on_error == "worst" else 0
     # The run's own keys may be of episodes that went another way.
     asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
     check_known(parts.environment, results.infos, asked)
     keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours
-    best = _forgiven(played[episodes:], forgives).returns if parts.policy.actions.draws else None
-    about = (saved.generation, saved.sha256, failed, behaviours, raised, best)
-    return EvaluationResult(results.returns, results.lengths, infos, *about)
+    best = _forgiven(played[episodes:], config).returns if parts.policy.actions.draws else None
+    facts = (saved.generation, saved.sha256, failed, behaviours, raised, best)
+    return EvaluationResult(results.returns, results.lengths, infos, *facts)
 
 
-def _forgiven(episodes: Episodes, forgives: str | None) -> Episodes:
-    """The same; if they may fail, by the option that ``forgives``, a failed one counts as the worst of them.
+def _forgiven(episodes: Episodes, config: Config) -> Episodes:
+    """The same; with ``on_error="worst"`` a failed one counts as the worst of them.
 
     Raises:
-        EnvironmentFailure: more than a tenth failed, and more than one.
+        EnvironmentFailure: more than a tenth failed, and more than one; or the only one.
     """
-    failed = int(episodes.failed().sum())
-    if forgives is None or not failed:
+    failed, of = int(episodes.failed().sum()), len(episodes.returns)
+    if config.on_error != "worst" or not failed:
         return episodes
     first = words_of(episodes.first_raised)
-    check_failures(failed, len(episodes.returns), "episodes", first, forgives, least=1)
+    check_failures(failed, of, "episodes", first, "on_error=worst", least=min(1, of - 1))
     return episodes.with_failed_as_worst()
 
 

@@ -45,7 +45,7 @@ def policy_spec(
     parts = make_parts(config, network)
     config = _settled(config, parts)
     if saved is not None:
-        saved.fit(parts)
+        saved.give_frozen(parts.policy)
     elif config.start_from is not None:
         config = begin(config, parts, network)
     strategy = make_search(config, parts)

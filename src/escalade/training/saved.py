@@ -31,7 +31,7 @@ from escalade.strategies.centers import best_known, of_center
 from escalade.support.numbers import whole_number
 from escalade.training.center_states import WORTH
 from escalade.training.environments import find_environment
-from escalade.training.parts import Parts, make_policy
+from escalade.training.parts import make_policy
 from escalade.training.policy_objective import FROZEN
 from escalade.training.progress import Progress
 from escalade.training.results import params_sha256, updates_of
@@ -148,26 +148,22 @@ class SavedPolicy:
             InputError: there is no such checkpoint, or ``network`` is missing.
         """
         checkpoints = folder.checkpoints
-        if checkpoint == "best" and not folder.best.exists():
-            raise InputError(
-                f"{folder.path} has no best.safetensors: leave `checkpoint` out to take the latest policy"
+        if checkpoint == "best" and (center is not None or not folder.best.exists()):
+            why = (
+                "has no best.safetensors"
+                if center is None
+                else f"has one best policy, whatever `centre` {center} is"
             )
-
-        if checkpoint == "best" and center is not None:
-            raise InputError(f"`centre` {center} does nothing with `checkpoint` best, which is of one centre")
+            raise InputError(f"{folder.path} {why}: leave `checkpoint` out")
 
         def check(content: Stored) -> SavedPolicy:
             return cls.of(content, network, known_to(folder), center, folder.read_summary())
 
-        if (
-            checkpoint == "latest"
-            and center is None
-            and folder.policy.exists()
-            and not checkpoints.generations()
-        ):
+        alone = folder.policy.exists() and not checkpoints.generations()
+        if alone and checkpoint == "latest" and center is None:
             config = read_config(folder)
-            alone = load(folder.policy, network_of(config, network))
-            return cls._with(config, alone, network is not None, updates_of(folder.read_summary()))
+            policy = load(folder.policy, network_of(config, network))
+            return cls._with(config, policy, network is not None, updates_of(folder.read_summary()))
         if folder.untouched():
             read_config(folder)  # refuses a run of evolve, which resume does not begin
             begins = f"'escalade resume {quote(str(folder.path))}' begins it"
@@ -179,9 +175,7 @@ class SavedPolicy:
         number = int(checkpoint) if checkpoint.isascii() and checkpoint.isdecimal() else None
         if number in checkpoints.generations():
             return checkpoints.load(number, check)
-        if not checkpoints.generations():
-            raise InputError(f"{folder.path} holds a policy alone: leave `checkpoint` {checkpoint!r} out")
-        there = ", ".join(map(str, checkpoints.generations()))
+        there = ", ".join(map(str, checkpoints.generations())) or "none"
         raise InputError(
             f"`checkpoint` {checkpoint!r} must be best, latest or one of the generations {there}"
         )
@@ -236,11 +230,8 @@ class SavedPolicy:
         Raises:
             InputError: the numbers do not fit.
         """
-        return self.fill(
-            make_policy(
-                self.config, environment, copy_on_cpu(network) if isinstance(network, nn.Module) else network
-            )
-        )
+        own = None if network is None else copy_on_cpu(network)
+        return self.fill(make_policy(self.config, environment, own))
 
     def fill(self, policy: Policy) -> Policy:
         """Return ``policy`` with these numbers.
@@ -248,26 +239,26 @@ class SavedPolicy:
         Raises:
             InputError: the numbers do not fit.
         """
-        if self.center.shape != to_vector(policy.network).shape:
-            raise InputError("the policy has another number of parameters than the run's")
-        load_frozen_state(policy.network, self.frozen)
+        self.give_frozen(policy)
         policy.set(self.center, self.normalization)
         return policy.eval()
 
-    def fit(self, parts: Parts) -> None:
-        """Give the network of ``parts`` the parameters and buffers that do not evolve.
+    def fits(self, policy: Policy) -> bool:
+        """Return whether ``policy`` has as many parameters, and normalises as many numbers."""
+        sizes = len(to_vector(policy.network)), len(policy.observation_mean)
+        return sizes == (len(self.center), len(self.normalizer.mean))
+
+    def give_frozen(self, policy: Policy) -> None:
+        """Give the network of ``policy`` the parameters and buffers that do not evolve.
 
         Raises:
-            InputError: the checkpoint is of another network, or of other observations.
+            InputError: the numbers are of another network, or of other observations.
         """
-        if self.center.shape != parts.start.shape:
-            raise InputError(
-                f"its centre has {len(self.center)} parameters, and the policy {len(parts.start)}"
-            )
-        size = len(parts.policy.observation_mean)
-        if self.normalization is not None and self.normalization.mean.shape != (size,):
-            raise InputError(f"its observations have {len(self.normalization.mean)} numbers, not {size}")
-        load_frozen_state(parts.policy.network, self.frozen)
+        if not self.fits(policy):
+            here = f"{len(to_vector(policy.network)):,} for {len(policy.observation_mean)}"
+            there = f"{len(self.center):,} parameters for {len(self.normalizer.mean)} observed numbers"
+            raise InputError(f"it has {there}, and the policy {here}")
+        load_frozen_state(policy.network, self.frozen)
 
 
 def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ended: State) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from torch import nn
 
 from escalade.config.options import Config
 from escalade.errors import InputError, about
-from escalade.policies.networks import from_vector, frozen_state, load_frozen_state, to_vector
+from escalade.policies.networks import frozen_state, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of, load
 from escalade.policies.population.layout import copy_module
@@ -23,21 +22,6 @@ from escalade.training.parts import Parts, make_policy
 from escalade.training.results import params_sha256
 from escalade.training.saved import SavedPolicy
 from escalade.training.sources import absolute, split, without_digest
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A policy that was found, and the normaliser it was trained with."""
-
-    policy: Policy
-    normalizer: Normalizer
-
-    @property
-    def sha256(self) -> str:
-        """Digest of centre and normaliser (``params_sha256`` of summary.json) and of what does not evolve."""
-        network = self.policy.network
-        learnt = [*self.normalizer.tensors().values(), *frozen_state(network).values()]
-        return params_sha256(to_vector(network), learnt)
 
 
 def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
@@ -58,16 +42,17 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
     text, wanted = without_digest(config.start_from)
     with about(f"`start_from` {text}"):
         place, checkpoint = split(text)
-        source = _find(place, checkpoint, config, parts.policy, network)
-        digest = source.sha256
+        source, normalizer = _find(place, checkpoint, config, parts.policy, network)
+        learnt = [*normalizer.tensors().values(), *frozen_state(source.network).values()]
+        digest = params_sha256(to_vector(source.network), learnt)
         if wanted not in (None, digest):
             raise InputError(
                 f"it has the SHA-256 {digest}, not {wanted}, as it had where that was written: leave out "
                 f"@{wanted}, or begin elsewhere, by another `run_dir`"
             )
-        _take_over(parts.policy, source.policy)
-    if len(source.normalizer.mean) == len(parts.policy.observation_mean):  # images may be normalised or not
-        parts.normalizer = source.normalizer
+        _take_over(parts.policy, source)
+    if len(normalizer.mean) == len(parts.policy.observation_mean):  # images may be normalised or not
+        parts.normalizer = normalizer
     parts.start = to_vector(parts.policy.network)
     parts.further_starts = [parts.start for _ in parts.further_starts]
     return config.replace(start_from=f"{absolute(text)}@{digest}")
@@ -100,37 +85,26 @@ def _words(space: spaces.Space[Any]) -> str:
 
 def _find(
     place: Path, checkpoint: str | None, config: Config, policy: Policy, network: nn.Module | None
-) -> _Source:
+) -> tuple[Policy, Normalizer]:
+    """The policy that is there, and the normaliser that it was trained with."""
     if not os.path.isfile(place):
         saved = SavedPolicy.find(RunFolder.open(place), checkpoint or "latest", network)
-        return _Source(_policy_of(saved, config, policy), saved.normalizer)
+        return _policy_of(saved, config, policy), saved.normalizer
     if checkpoint is not None:
         raise InputError(f"a file has no checkpoints: leave out :{checkpoint}")
     named = read(place).state.get("architecture")
     found = load(place, None if named else copy_module(policy.network))
-    return _Source(found, Normalizer.of(found.normalization, len(found.observation_mean)))
+    return found, Normalizer.of(found.normalization, len(found.observation_mean))
 
 
 def _policy_of(saved: SavedPolicy, config: Config, policy: Policy) -> Policy:
     """The policy that a checkpoint holds the numbers of.
 
-    Where it is as large as the new one and made the same way, it is a copy of that one, so that the old
-    environment need not be there any more.
+    If it is made the same way as the new one, it is a copy of that one, so that the old environment need not
+    be there any more.
     """
-    own = saved.own_network
     before, now = (architecture_of(vars(each)) for each in (saved.config, config))
-    sizes = len(saved.center), len(saved.normalizer.mean)
-    alike = sizes == (len(to_vector(policy.network)), len(policy.observation_mean))
-    if own or (alike and before == now and saved.config.head == config.head):
-        if own and not alike:
-            raise InputError(f"its module has {sizes[0]} parameters: give one of the same size as `network`")
-        found = copy_module(policy)
-    else:
-        found = make_policy(saved.config, find_environment(saved.config))
-    if sizes[0] != (own_size := len(to_vector(found.network))):
-        raise InputError(
-            f"its centre has {sizes[0]} parameters, and the policy that its config names {own_size}"
-        )
-    load_frozen_state(found.network, saved.frozen)
-    from_vector(found.network, saved.center)
-    return found
+    alike = before == now and saved.config.head == config.head and saved.fits(policy)
+    if saved.own_network or alike:
+        return saved.fill(copy_module(policy))
+    return saved.fill(make_policy(saved.config, find_environment(saved.config)))
