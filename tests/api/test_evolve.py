@@ -915,8 +915,8 @@ def test_a_center_without_a_number_is_never_the_best(center, direction):
         ({"target_return": "x"}, "target_return must be a number"),
         ({"workers": "2"}, "workers '2' must be a whole number"),
         ({"batched": True, "batch_size": 2.5}, "batch_size 2.5 must be a whole number"),
-        ({"strategy_options": {"sigma": 0.5}}, "strategy_options holds sigma: give it to evolve itself"),
-        ({"strategy_options": {"perturbation": 3}}, "strategy_options holds perturbation: leave it out"),
+        ({"strategy_options": {"sigma": 0.5}}, "`strategy_options` sigma is an option by itself"),
+        ({"strategy_options": {"perturbation": 3}}, "`strategy_options` perturbation is an option"),
     ],
 )
 def test_a_refused_call_leaves_no_folder(options, said, tmp_path):

@@ -178,7 +178,7 @@ def local_environment():
         ({"strategy": Refuses}, "cannot be made: RuntimeError: not today"),
         ({"strategy": Signs, "lr": 0.1}, "takes no lr"),
         ({"strategy": Signs, "strategy_options": {"keeps": 1}}, "takes no keeps; did you mean keep"),
-        ({"strategy": Signs, "strategy_options": {"sigma": 1}}, "sigma is an option of the run by itself"),
+        ({"strategy": Signs, "strategy_options": {"sigma": 1}}, "sigma is an option by itself"),
         ({"strategy": "snes", "strategy_options": {"keep": 1}}, "SNES takes no keep"),
         ({"strategy": "escalade.strategies:CMAES", "min_episodes": 99}, "`min_episodes` does not work with"),
         ({"strategy": "escalade.strategies:CMAES", "population": "linear:8:16:9"}, "of one size"),

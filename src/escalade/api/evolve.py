@@ -37,7 +37,7 @@ from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
 from escalade.training.rows import Callback
 from escalade.training.run import Listeners
-from escalade.training.strategy import build_strategy, check_fixed, kept_ranks
+from escalade.training.strategy import build_strategy, joined
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import EngineName
@@ -168,15 +168,12 @@ def evolve(
     rank = rank_of(perturbation)
     place = None if device is None else _place(device, workers)
     layout = Layout(module)
-    asked = {
-        **{"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr},
-        **{"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping},
-    }
-    asked |= _further(strategy_options or {}, asked)
-    check_fixed(strategy, asked)
+    asked = {"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr}
+    asked |= {"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping}
+    asked = joined(asked, strategy_options or {})
     search = None if novelty is None else NoveltyOptions(novelty)
-    if search is not None and shaping is None:
-        asked |= kept_ranks(strategy)
+    if search is not None and search.centres > 1:
+        raise InputError(f"novelty {novelty}: evolve has one centre")
     source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one
     noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:
@@ -185,7 +182,8 @@ def evolve(
     elif rank:
         source = make_source(perturbation, seed_number(seed), layout.held_shapes)
     with one_thread():
-        made = build_strategy(strategy, layout.to_vector(module), asked | {"perturbation": source})
+        start, ranks = layout.to_vector(module), search is not None
+        made = build_strategy(strategy, start, asked | {"perturbation": source}, ranks=ranks)
     if place is not None:
         layout = Layout(module.to(place))
     if generations is None and seconds is None:
@@ -247,31 +245,17 @@ def _place(device: str | torch.device, workers: int) -> torch.device:
     return place
 
 
-def _further(options: Mapping[str, Any], asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``strategy_options``, none of which is an argument of evolve's own."""
-    for name in options:
-        if name in asked or name in ("x0", "perturbation"):
-            mend = "give it to evolve itself" if name in asked else "leave it out"
-            raise InputError(f"strategy_options holds {name}: {mend}")
-    return options
-
-
 def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFolder:
     folder = RunFolder(run_dir)
-    if resume and os.path.exists(folder.config):
-        if not is_evolved(folder):
-            raise InputError(
-                f"run_dir {folder.path} holds a run of escalade.train: go on with escalade.resume"
-            )
-        return folder
-    try:
+    if not os.path.exists(folder.config):  # False for a name that is too long
         return RunFolder.create(run_dir, subject, "evolve")
-    except InputError as problem:
-        if os.path.exists(folder.config):  # False for a name that is too long
-            raise InputError(
-                f"run_dir {folder.path} holds a run already: go on with resume=True, or name another"
-            ) from problem
-        raise
+    if not resume:
+        raise InputError(
+            f"run_dir {folder.path} holds a run already: go on with resume=True, or name another"
+        )
+    if not is_evolved(folder):
+        raise InputError(f"run_dir {folder.path} holds a run of escalade.train: go on with escalade.resume")
+    return folder
 
 
 def _start(setup: FitnessSetup, engine: str, workers: int, step_timeout: float | None) -> Engine:

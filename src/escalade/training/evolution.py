@@ -26,7 +26,6 @@ from escalade.support.shown import shown, table
 from escalade.training.fitness_objective import FitnessObjective
 from escalade.training.limits import Limits
 from escalade.training.run import Ended, Listeners, RunSpec, carry_out, going_on
-from escalade.training.strategy import refuse_ranks
 
 _UNSEEN = ("parameters", "order_of_parameters", "types", "frozen_and_buffers", "device")
 """Facts of a run that its pages do not show among the options."""
@@ -109,14 +108,8 @@ def module_spec(
         batch: members that a call is given.
         machine: the machine that it runs on.
 
-    Raises:
-        InputError: the strategy cannot search for novelty.
     """
     novelty: NoveltyOptions | None = facts.get("novelty")
-    if novelty is not None:
-        refuse_ranks(strategy)
-        if novelty.centres > 1:
-            raise InputError(f"novelty {novelty}: evolve has one centre")
     kind, name = type(setup.module).__name__, facts["strategy"]
     size = f"population {strategy.population_size}, {strategy.dimension:,} parameters"
     return RunSpec(

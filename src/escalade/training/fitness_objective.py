@@ -125,17 +125,14 @@ class FitnessObjective(Objective):
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The best of all members and of the centre."""
-        member, evaluated = self._candidates(outcome)
-        return max((member, evaluated), key=self._worth)
+        return self._best_in(outcome)[0]
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
         """Keep the parameters in memory: the next checkpoint holds them."""
-        member, evaluated = self._candidates(outcome)
-        pieces: Iterable[Any]
-        if self._worth(evaluated) > self._worth(member):
-            pieces, worth = [strategy.center.detach()], evaluated
-        else:
-            pieces, worth = member_pieces(strategy.sample(), self._best_member(outcome)), member
+        worth, member = self._best_in(outcome)
+        pieces: Iterable[Any] = (
+            [strategy.center.detach()] if member is None else member_pieces(strategy.sample(), member)
+        )
         room = self._pinned_room(strategy)
         self._best = _filed(strategy, pieces) if room is None else _written(pieces, room)
         self._best_return = float(worth or 0.0)
@@ -152,14 +149,14 @@ class FitnessObjective(Objective):
                 )
         return self._room
 
-    def _candidates(self, outcome: Outcome) -> tuple[float | None, float | None]:
-        """The fitness of the best member and of the centre; None for what was not a usable number."""
-        member = float(outcome.fitness[self._best_member(outcome)])
+    def _best_in(self, outcome: Outcome) -> tuple[float | None, int | None]:
+        """The best usable fitness, if there is one, and the number of its member: None for the centre."""
+        signed = np.where(usable(outcome.fitness), self.direction * outcome.fitness, -np.inf)
+        member = int(signed.argmax())
         evaluated = math.nan if outcome.evaluation is None else outcome.evaluation.mean
-        return member if usable_number(member) else None, evaluated if usable_number(evaluated) else None
-
-    def _worth(self, value: float | None) -> float:
-        return -math.inf if value is None else self.direction * value
+        if usable_number(evaluated) and self.direction * evaluated > signed[member]:
+            return evaluated, None
+        return float(outcome.fitness[member]) if np.isfinite(signed[member]) else None, member
 
     def best(self, strategy: Strategy) -> tuple[Vector, float]:
         """The best parameters of the run, the last evaluation included, shape (dimension,); their return."""
@@ -244,10 +241,6 @@ class FitnessObjective(Objective):
         evaluation = Evaluation(center, raised=raised, failed=int((~usable(center)).sum()))
         self._last_return = evaluation.mean
         return evaluation
-
-    def _best_member(self, outcome: Outcome) -> int:
-        signed = np.where(usable(outcome.fitness), self.direction * outcome.fitness, -np.inf)
-        return int(signed.argmax())
 
 
 def read_parameters(path: Path, layout: Layout) -> Vector:

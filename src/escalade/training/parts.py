@@ -35,7 +35,7 @@ from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS
 from escalade.support.keywords import keywords_of
 from escalade.support.registry import find
 from escalade.training.environments import find_environment
-from escalade.training.strategy import build_strategy, kept_ranks, refuse_ranks
+from escalade.training.strategy import build_strategy, joined
 
 
 @dataclass
@@ -212,18 +212,15 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
         value = getattr(config, option)
         if known is None or option in known or value != OPTIONS[option].default:
             options[option] = value
-    if config.novelty is not None and "shaping" not in config.strategy_options:
-        options |= kept_ranks(kind)
     if known is None or "perturbation" in known:
         options["perturbation"] = noise
     try:
-        made = build_strategy(kind, start, options | _further(config, options))
+        asked = joined(options, config.strategy_options)
+        made = build_strategy(kind, start, asked, ranks=config.novelty is not None)
     except InputError as problem:  # its arguments are no options of the run, which stand in backticks
         raise InputError(f"{what}: {str(problem).replace('`', '')}") from None
     except Exception as problem:  # whatever the user's code raises, or a value of another type than ours take
         raise InputError(f"{what} cannot be made: {one_line(problem)}") from problem
-    if config.novelty is not None:
-        refuse_ranks(made)
     if made.compares_generations and config.cutoff is not None and config.cutoff.moves:
         raise InputError(
             f"`cutoff` {config.cutoff} moves, but {what} compares members of several generations: give a "
@@ -232,15 +229,3 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
     if config.growth and not made.grows:
         raise InputError(f"{config.growth} does not work with {what}: its generations are all of one size")
     return made
-
-
-def _further(config: Config, given: dict[str, Any]) -> dict[str, Any]:
-    """``strategy_options``, none of which is an option by itself.
-
-    Raises:
-        InputError: one is.
-    """
-    for name in config.strategy_options:
-        if name in given or name in ("seed", "perturbation", "direction"):
-            raise InputError(f"`strategy_options` {name} is an option of the run by itself: give it there")
-    return config.strategy_options

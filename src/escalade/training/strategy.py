@@ -20,26 +20,34 @@ from escalade.support.numbers import seed_number
 from escalade.support.registry import named
 
 _ALWAYS = ("population", "sigma", "seed", "direction")
+_GIVEN = ("x0", "seed", "direction", "perturbation")
 
 
 def build_strategy(
     strategy: str | StrategyFactory,
     start: NDArray[np.floating],
-    options: dict[str, Any],
+    options: Mapping[str, Any],
     mend: str = "give it in strategy_options",
+    *,
+    ranks: bool = False,
 ) -> Strategy:
     """The strategy with its centre at ``start``; options that are None are left to its own defaults.
 
     What a ``functools.partial`` fixes stays as it is. ``mend`` says in an error how a further argument is
-    given.
+    given. A strategy that takes centred ranks, and is to be told ``ranks``, takes those as they are.
 
     Raises:
-        InputError: there is no such strategy, or it does not take one of the options.
+        InputError: there is no such strategy, it does not take one of the options, or not ``ranks``.
     """
     factory = factory_of(strategy)
     name = called(strategy)
     fixed = fixed_by(factory)
+    if twice := [key for key in fixed if key not in _ALWAYS and options.get(key) is not None]:
+        raise InputError(f"{twice[0]} is given beside strategy {name}, which has it: choose one")
     given = {key: value for key, value in options.items() if value is not None and key not in fixed}
+    shaping = parameters_of(factory).get("shaping")
+    if ranks and "shaping" not in {*given, *fixed} and shaping and shaping.default == "centered-ranks":
+        given["shaping"] = "raw"
     check_call(factory, given, _ALWAYS, f"strategy {name}", mend)
     seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
     with generators_seeded(seed):
@@ -48,24 +56,21 @@ def build_strategy(
         raise InputError(f"strategy {name} made a {type(made).__name__}, not an escalade Strategy")
     if made.dimension != len(start):
         raise InputError(f"strategy {name} has {made.dimension} parameters, not {len(start)}")
+    if ranks:
+        refuse_ranks(made)
     return made
 
 
-def check_fixed(strategy: str | StrategyFactory, options: Mapping[str, Any]) -> None:
-    """Refuse an option that a ``functools.partial`` fixes as well; those that always have a value give way.
+def joined(options: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a strategy and its ``strategy_options``, none of which is an option by itself.
 
     Raises:
-        InputError: one was given twice.
+        InputError: one is.
     """
-    for name in fixed_by(strategy):
-        if name not in _ALWAYS and options.get(name) is not None:
-            raise InputError(f"{name} is given beside strategy {called(strategy)}, which has it: choose one")
-
-
-def kept_ranks(strategy: str | StrategyFactory) -> dict[str, Any]:
-    """Options by which a strategy that takes centred ranks takes those that it is told as they are."""
-    shaping = parameters_of(factory_of(strategy)).get("shaping")
-    return {"shaping": "raw"} if shaping is not None and shaping.default == "centered-ranks" else {}
+    for name in further:
+        if name in options or name in _GIVEN:
+            raise InputError(f"`strategy_options` {name} is an option by itself: give it there")
+    return {**options, **further}
 
 
 def factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
