@@ -111,7 +111,7 @@ def evaluate(
         EnvironmentFailure: the environment raised; with ``on_error="worst"``, in more than a tenth.
     """
     whole_number(episodes, "`episodes`", 1)
-    given = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
+    given: dict[str, Any] = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
     given |= {"behaviour": None if behaviour == "none" else behaviour, "env_kwargs": env_kwargs or {}}
     changes = from_values({name: value for name, value in named(given).items() if value is not None})
     other = changes["env_kwargs"]

@@ -168,7 +168,13 @@ def evolve(
     rank = rank_of(perturbation)
     place = None if device is None else _place(device, workers)
     layout = Layout(module)
-    asked = {"population": population, "sigma": sigma, "seed": seed, "direction": direction, "lr": lr}
+    asked: dict[str, Any] = {
+        "population": population,
+        "sigma": sigma,
+        "seed": seed,
+        "direction": direction,
+        "lr": lr,
+    }
     asked |= {"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping}
     asked = joined(asked, strategy_options or {})
     search = None if novelty is None else NoveltyOptions(novelty)
