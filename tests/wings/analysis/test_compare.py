@@ -1,8 +1,6 @@
 """Comparisons of runs: by configuration and across tasks, in every form that they are shown in."""
 
-import base64
 import csv
-import importlib.util
 import io
 import json
 import shutil
@@ -169,18 +167,12 @@ def test_runs_of_modules_are_drawn_over_evaluations_of_members(tmp_path):
     assert (line.seeds, line.env_steps, line.ended, line.eval_episodes) == ((1, 2), None, 2, 2)
 
 
-def test_an_optimum_is_shown_as_a_table_and_a_picture(monkeypatch):
-    x0 = torch.zeros(20)
-    found = escalade.optimize(lambda x: ((x - 3) ** 2).sum(), x0, budget=60)
-    picture, page = found._repr_png_(), found._repr_html_()
-    assert picture.startswith(b"\x89PNG")
-    assert base64.b64encode(picture).decode() in page
-    assert f"optimum of {len(x0)} parameters" in page
+def test_an_optimum_is_shown_as_a_table():
+    found = escalade.optimize(lambda x: ((x - 3) ** 2).sum(), torch.zeros(20), budget=60)
+    page = found._repr_html_()
+    assert "optimum of 20 parameters" in page
     assert f">{plain(found.best_fitness)}<" in page
     assert ", ..." in page
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert found._repr_png_() is None
-    assert "<img" not in found._repr_html_()
 
 
 def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(runs, tmp_path):

@@ -9,11 +9,6 @@ import escalade
 from escalade.cli import main as cli
 
 
-@pytest.fixture
-def runs(sigmas):
-    return sigmas
-
-
 def drawn(picture):
     """What is written in an svg."""
     return re.findall(r"<!-- (.*?) -->", picture.read_text())
@@ -24,23 +19,18 @@ def plot(*arguments, to):
     return drawn(to)
 
 
-def test_seeds_become_one_curve_and_configurations_stand_beside_each_other(runs, tmp_path, capsys):
-    written = plot(runs / "0.1", to=tmp_path / "seeds.svg")
+def test_seeds_become_one_curve_and_configurations_stand_beside_each_other(sigmas, tmp_path, capsys):
+    written = plot(sigmas / "0.1", to=tmp_path / "seeds.svg")
     assert {"ars (2 runs)", "training steps"} <= set(written)
-    written = plot(runs, to=tmp_path / "both.svg")
+    written = plot(sigmas, to=tmp_path / "both.svg")
     labels = [text for text in written if "runs)" in text]
     assert labels == ["ars, sigma=0.1 (2 runs)", "ars, sigma=0.5 (2 runs)"]
     assert "population mean" not in written
     assert capsys.readouterr().out.split() == [str(tmp_path / "seeds.svg"), str(tmp_path / "both.svg")]
 
 
-def test_files_that_a_star_names_are_passed_over(runs, tmp_path):
-    written = plot(runs / "0.1" / "seed1" / "curve.png", *(runs / "0.1").iterdir(), to=tmp_path / "c.svg")
-    assert "ars (2 runs)" in written
-
-
-def test_one_run_is_drawn_in_full(runs, tmp_path):
-    assert "population mean" in plot(runs / "0.1" / "seed1", to=tmp_path / "one.svg")
+def test_one_run_is_drawn_in_full(sigmas, tmp_path):
+    assert "population mean" in plot(sigmas / "0.1" / "seed1", to=tmp_path / "one.svg")
 
 
 def test_a_run_and_its_curve_say_that_members_ran_shorter_episodes(tmp_path, capsys):
@@ -50,17 +40,17 @@ def test_a_run_and_its_curve_say_that_members_ran_shorter_episodes(tmp_path, cap
     assert "population mean, episodes cut short" in plot(run.folder.path, to=tmp_path / "cut.svg")
 
 
-def test_what_tells_curves_apart_and_what_they_are_called(runs, tmp_path):
-    every = plot(runs, "--group-by", "seed", "--x", "seconds", to=tmp_path / "c.svg")
+def test_what_tells_curves_apart_and_what_they_are_called(sigmas, tmp_path):
+    every = plot(sigmas, "--group-by", "seed", "--x", "seconds", to=tmp_path / "c.svg")
     assert {"seed=1 (2 runs)", "seed=2 (2 runs)", "seconds of training"} <= set(every)
     named = plot(
-        runs, "--labels", "small, large", "--x", "generations", "--smooth", "2", to=tmp_path / "c.svg"
+        sigmas, "--labels", "small, large", "--x", "generations", "--smooth", "2", to=tmp_path / "c.svg"
     )
     assert {"small (2 runs)", "large (2 runs)", "generations"} <= set(named)
 
 
-def test_a_run_without_an_evaluation_is_left_out_and_named(runs, tmp_path, capsys):
-    shutil.copytree(runs, tmp_path / "runs")
+def test_a_run_without_an_evaluation_is_left_out_and_named(sigmas, tmp_path, capsys):
+    shutil.copytree(sigmas, tmp_path / "runs")
     young = tmp_path / "runs" / "0.5" / "seed2"
     lines = (young / "progress.csv").read_text().splitlines()
     (young / "progress.csv").write_text(lines[0] + "\n")
@@ -78,8 +68,8 @@ def test_a_run_without_an_evaluation_is_left_out_and_named(runs, tmp_path, capsy
         ("--labels one,one", ["--labels", "give each its own"]),
     ],
 )
-def test_wrong_input_is_one_line(typed, fragments, runs, capsys):
-    assert cli.main(["plot", str(runs), *typed.split()]) == 2
+def test_wrong_input_is_one_line(typed, fragments, sigmas, capsys):
+    assert cli.main(["plot", str(sigmas), *typed.split()]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert all(fragment in said for fragment in fragments), said

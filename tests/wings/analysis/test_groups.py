@@ -1,13 +1,10 @@
 """What runs are called among others."""
 
-import pytest
 from torch import nn
 
 import escalade
-from escalade import InputError
-from escalade.config.files import read_config
 from escalade.config.options import Config
-from escalade.training.run_facts import assignments, read_facts
+from escalade.training.run_facts import assignments
 from escalade.wings.analysis.groups import find_runs, group_runs
 from escalade.wings.many_runs.series import series_folder
 
@@ -79,21 +76,6 @@ def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):
     assert {"checkpoints", "policy.safetensors", "two"} <= {path.name for path in named}
     assert [folder.path.name for folder in find_runs(named)] == ["two"]
     assert [folder.path.name for folder in find_runs([*named, tmp_path / "one"])] == ["two", "one"]
-
-
-def test_the_facts_of_both_kinds_of_runs_are_read(tmp_path):
-    run = escalade.train("CartPole-v1", run_dir=tmp_path / "trained", target_return=400.0, **SMALL)
-    facts = read_facts(run.folder)
-    assert (facts.task, facts.target) == ("CartPole-v1", 400.0)
-    assert facts.options == vars(facts.config) == vars(read_config(run.folder))
-    options = {"population": 4, "generations": 1, "run_dir": tmp_path / "evolved"}
-    evolved = escalade.evolve(nn.Linear(2, 1), lambda module: float(module.weight.sum()), **options)
-    facts = read_facts(evolved.folder)
-    assert (facts.task, facts.target, facts.config) == ("Linear", None, None)
-    assert (facts.options["population"], facts.options["parameters"]) == (4, 3)
-    assert "order_of_parameters" not in facts.options
-    with pytest.raises(InputError, match=r"evolved is a run of escalade\.evolve"):
-        read_config(evolved.folder)
 
 
 def test_strategies_and_sizes_of_modules_are_lines_of_one_task(tmp_path):

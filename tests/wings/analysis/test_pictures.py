@@ -3,7 +3,6 @@
 import gc
 import re
 import shutil
-import struct
 
 import gymnasium
 import imageio.v3 as imageio
@@ -31,12 +30,9 @@ def run(tmp_path_factory):
 
 
 def test_a_run_leaves_a_curve(run):
-    data = run.folder.curve.read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", data[16:24])
-    assert width >= 800
-    assert height >= 400
     picture = imageio.imread(run.folder.curve)
+    assert picture.shape[0] >= 400
+    assert picture.shape[1] >= 800
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 20
 
 

@@ -1,6 +1,5 @@
-"""A report is one file that needs no other, says what a run did, and is read on a phone and at night."""
+"""A report is one file that needs no other, and says what a run did."""
 
-import itertools
 import json
 import shlex
 from html.parser import HTMLParser
@@ -8,7 +7,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import torch
-from tests.browser import browsing, chromium
 
 import escalade
 from escalade import InputError
@@ -27,9 +25,6 @@ from escalade.wings.analysis.reported import Reported
 
 OPTIONS = {"preset": None, "population": 4, "hidden": [4], "eval_every": 1, "max_episode_steps": 20}
 OPTIONS |= {"target_return": 400.0}
-
-_FIGURES = "[...document.querySelectorAll('figure')]"
-RIGHTMOST = f"Math.max(...{_FIGURES}.map(figure => figure.getBoundingClientRect().right))"
 
 
 class Page(HTMLParser):
@@ -122,23 +117,6 @@ def test_a_command_that_is_typed_gives_the_config_back(options):
     assert ("--frame-skip" in words) == (
         config.start_from is not None
     )  # "none" is said: that run may skip some
-
-
-@pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
-def test_chromium_shows_the_page_at_every_width_and_in_both_schemes(page, tmp_path):
-    colours = set()
-    with browsing(tmp_path / "profile") as browser:
-        for width, dark in itertools.product((390, 1440), (False, True)):
-            browser.open(page, width, dark)
-            assert browser.complaints == []
-            others = [url for url in browser.requests if not url.startswith("data:")]
-            assert others == [page.as_uri()]
-            assert browser.evaluate("document.querySelector('h1').textContent") == "CartPole-v1"
-            assert browser.evaluate("document.documentElement.scrollWidth") <= width
-            assert 300 < browser.evaluate(RIGHTMOST) <= width
-            assert browser.evaluate("document.querySelector('img.film').naturalWidth") > 100
-            colours.add(browser.evaluate("getComputedStyle(document.body).backgroundColor"))
-    assert len(colours) == 2
 
 
 def test_what_a_run_is_called_is_text_and_no_markup(runs, tmp_path):

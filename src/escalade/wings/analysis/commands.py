@@ -61,7 +61,7 @@ def listed(text: str) -> list[str]:
 
 
 def _given(parsed: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """What was typed of these arguments: of the others, the library's defaults hold."""
+    """The arguments among these that were typed: of the others, the library's defaults hold."""
     return {name: value for name in names if (value := getattr(parsed, name)) is not None}
 
 

@@ -153,28 +153,26 @@ class Comparison:
 def _as_text(tables: Sequence[Table]) -> str:
     """Return all tables as text, as wide as the terminal but at least :data:`_LEAST_WIDTH` columns."""
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Column
     from rich.table import Table as Printed
 
     written = io.StringIO()
-    console = Console(file=written, highlight=False, emoji=False)
+    console = Console(file=written, highlight=False, emoji=False, markup=False)
     console.width = max(console.width, _LEAST_WIDTH)
     for at, table in enumerate(tables):
-        between = "\n" if at else ""
-        console.print(f"{between}{visible(table.title)}:", markup=False)
-        first = Column(escape(table.columns[0]), overflow="fold", no_wrap=not table.numbers)
-        names = map(escape, table.columns[1:])
-        others = [
-            Column(name, justify="right", no_wrap=True) if table.numbers else Column(name, overflow="fold")
-            for name in names
-        ]
-        printed = Printed(first, *others, box=None)
+        if at:
+            console.print()
+        console.print(f"{visible(table.title)}:")
+        looks: dict[str, Any] = {"overflow": "fold"}
+        if table.numbers:
+            looks = {"justify": "right", "no_wrap": True}
+        first = Column(table.columns[0], overflow="fold", no_wrap=not table.numbers)
+        printed = Printed(first, *(Column(name, **looks) for name in table.columns[1:]), box=None)
         for row in table.rows:
-            printed.add_row(*(escape(visible(cell)) for cell in row))
+            printed.add_row(*map(visible, row))
         console.print(printed)
         for note in table.notes:
-            console.print(f" {visible(note)}", markup=False)
+            console.print(f" {visible(note)}")
     return written.getvalue().rstrip("\n")
 
 

@@ -21,8 +21,8 @@ from escalade.policies.policy_file import PolicyFile
 from escalade.storage.files import read_bytes, storage, temporary_folder, write_bytes
 from escalade.storage.run_folder import FILMS, RunFolder
 from escalade.support.imports import check_installed
-from escalade.support.numbers import counted, number
 from escalade.support.output import say, visible
+from escalade.training.closing import closing_lines
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -70,7 +70,7 @@ def push(run: str | PathLike[str], repo: str) -> str:
         raise InputError(
             f"{folder.path} has no policy.safetensors and summary.json: push a run that has ended"
         )
-    card = _card(config, settings, {"seed": config.seed} | summary, repo, hidden)
+    card = _card(config, settings, summary, repo, hidden)
     files: dict[str, Any] = {path.name: path for path in (folder.policy, *folder.films)}
     files |= {"config.toml": settings.encode(), "README.md": card.encode()}
     if get_token() is None:
@@ -105,7 +105,7 @@ def _card(config: Config, settings: str, summary: Mapping[str, Any], repo: str, 
     parts = [
         "\n".join(["---", *(f"{key}: {json.dumps(value)}" for key, value in head.items()), "---"]),
         f"# {env}, trained with Escalade",
-        _result_of(summary),
+        *_result_of(summary),
         "## Play it",
         *_playing(config, summary.get("network") == "own", repo, hidden),
         "## Settings",
@@ -114,26 +114,12 @@ def _card(config: Config, settings: str, summary: Mapping[str, Any], repo: str, 
     return visible("\n\n".join(parts) + "\n")
 
 
-def _result_of(summary: Mapping[str, Any]) -> str:
-    """A run's result in words."""
-    mean, deviation = summary["eval_return_mean"], summary["eval_return_std"]
-    lines = []
-    if mean is not None:
-        spread = "" if deviation is None else f" ± {number(deviation)}"
-        of = summary["eval_episodes"]
-        age = summary.get("updates_since_evaluation") or 0
-        which = f", {counted(age, 'update')} before the last," if age else ":"
-        found = f"return {number(mean)}{spread} over {of} evaluation episodes"
-        failed = summary.get("eval_failed")
-        others = f", of which {failed} failed and count as the worst of the others" if failed else ""
-        lines.append(f"Its unperturbed policy{which} {found}{others}.")
-    target = summary["target_return"]
-    if target is not None:
-        lines.append(f"The target of {target:g} was {'met' if summary['solved'] else 'not met'}.")
-    steps = f", {summary['env_steps']:,} environment steps" if summary["env_steps"] else ""
-    lines.append(f"{summary['generations']:,} generations{steps}, {number(summary['seconds'])} seconds.")
-    lines.append(f"It ended by: {summary['stop_reason']}. Seed {summary['seed']}.")
-    return " ".join(lines) + f"\n\nSHA-256 of centre and normaliser: `{summary['params_sha256']}`"
+def _result_of(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a run's result, a paragraph each."""
+    yield from closing_lines(summary, None)
+    if failed := summary.get("eval_failed"):
+        yield f"Of these episodes {failed} failed, and count as the worst of the others."
+    yield f"SHA-256 of centre and normaliser: `{summary['params_sha256']}`"
 
 
 def _playing(config: Config, own: bool, repo: str, hidden: Sequence[str]) -> Iterator[str]:
