@@ -1078,8 +1078,8 @@ def test_the_centre_that_is_called_is_the_one_that_members_stand_around(workers,
             return self.engine.run(job, items)
 
     def watched(objective, *arguments):
-        if not isinstance(objective._engine, Watched):
-            objective._engine = Watched(objective._engine)
+        if not isinstance(objective.engine, Watched):
+            objective.engine = Watched(objective.engine)
         return run(objective, *arguments)
 
     monkeypatch.setattr(FitnessObjective, "_run", watched)

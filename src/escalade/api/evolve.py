@@ -198,7 +198,7 @@ def evolve(
     reseed = engine != "threads" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
     more = {"population": made.population_size, "batch": batch if batched else None, "novelty": search}
-    facts = facts_of(module, fitness, layout, strategy, asked | noise | more)
+    facts = facts_of(setup, strategy, asked | noise | more)
     workplace = {"engine": engine, "workers": workers}
     spec = module_spec(
         setup,

@@ -35,6 +35,15 @@ from escalade.training.sources import inherited
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import ResumeOptions, TrainOptions
 
+    class _TrainKeywords(TrainOptions, total=False):
+        jobs: int
+        network: nn.Module | None
+        preset: str | None
+        verbose: bool
+        recorders: Sequence[Recorder | str]
+        callbacks: Sequence[Callback]
+        on_interrupt: OnInterrupt
+
 
 _OF_POLICIES = ("policy", "hidden", "activation", "init", "bias")
 """Options of policies that are named."""
@@ -44,34 +53,12 @@ _SERIES = Entry("several seeds", "escalade.wings.many_runs.seeds:train_seeds")
 
 
 @overload
-def train(
-    env: str | Callable[..., Any],
-    *,
-    seeds: None = None,
-    jobs: int = 1,
-    network: nn.Module | None = None,
-    preset: str | None = "auto",
-    verbose: bool = True,
-    recorders: Sequence[Recorder | str] = (),
-    callbacks: Sequence[Callback] = (),
-    on_interrupt: OnInterrupt = "raise",
-    **options: Unpack[TrainOptions],
-) -> Run: ...
+def train(env: str | Callable[..., Any], *, seeds: None = None, **options: Unpack[_TrainKeywords]) -> Run: ...
 
 
 @overload
 def train(
-    env: str | Callable[..., Any],
-    *,
-    seeds: Sequence[int],
-    jobs: int = 1,
-    network: nn.Module | None = None,
-    preset: str | None = "auto",
-    verbose: bool = True,
-    recorders: Sequence[Recorder | str] = (),
-    callbacks: Sequence[Callback] = (),
-    on_interrupt: OnInterrupt = "raise",
-    **options: Unpack[TrainOptions],
+    env: str | Callable[..., Any], *, seeds: Sequence[int], **options: Unpack[_TrainKeywords]
 ) -> list[Run]: ...
 
 

@@ -25,7 +25,7 @@ from escalade.support.numbers import plain, workers_in_words
 from escalade.support.shown import shown, table
 from escalade.training.fitness_objective import FitnessObjective
 from escalade.training.limits import Limits
-from escalade.training.run import Ended, Listeners, RunSpec, carry_out, going_on
+from escalade.training.run import Listeners, RunSpec, carry_out, going_on
 
 _UNSEEN = ("parameters", "order_of_parameters", "types", "frozen_and_buffers", "device")
 """Facts of a run that its pages do not show among the options."""
@@ -118,10 +118,10 @@ def module_spec(
         objective=partial(
             FitnessObjective,
             setup,
-            direction=1.0 if strategy.direction == "maximize" else -1.0,
-            batch=batch,
-            facts={"run": "evolve", "config": facts},
-            novelty=None if novelty is None else Novelty(novelty),
+            batch,
+            {"run": "evolve", "config": facts},
+            1.0 if strategy.direction == "maximize" else -1.0,
+            None if novelty is None else Novelty(novelty),
         ),
         engine=engine,
         limits=limits,
@@ -158,7 +158,22 @@ def run_module(
     elif folder is not None:
         folder.write_config(spec.config)
     ended = carry_out(spec, folder, replace(listeners, recorders=[history, *listeners.recorders]))
-    return _result(module, ended, folder, history)
+    loop, summary = ended.loop, ended.summary
+    assert isinstance(loop.objective, FitnessObjective)
+    best, best_return = loop.objective.best(loop.strategy)
+    evaluated = loop.progress.eval_return_mean
+    return Evolution(
+        module=module,
+        eval_return_mean=math.nan if evaluated is None else evaluated,
+        center=np.asarray(loop.strategy.center.detach().cpu().numpy()),
+        best=best,
+        best_return=best_return,
+        history=History([*ended.earlier, *history.rows]),
+        generations=loop.progress.rows,
+        stop_reason=summary["stop_reason"],
+        summary=summary,
+        folder=folder,
+    )
 
 
 def _checked(content: Stored, spec: RunSpec, facts: State, folder: RunFolder) -> RunSpec:
@@ -176,25 +191,6 @@ def _checked(content: Stored, spec: RunSpec, facts: State, folder: RunFolder) ->
                 f"same (only {_MAY_CHANGE}), or name another folder"
             )
     return spec
-
-
-def _result(module: M, ended: Ended, folder: RunFolder | None, history: _History) -> Evolution[M]:
-    loop, summary = ended.loop, ended.summary
-    assert isinstance(loop.objective, FitnessObjective)
-    best, best_return = loop.objective.best(loop.strategy)
-    evaluated = loop.progress.eval_return_mean
-    return Evolution(
-        module=module,
-        eval_return_mean=math.nan if evaluated is None else evaluated,
-        center=np.asarray(loop.strategy.center.detach().cpu().numpy()),
-        best=best,
-        best_return=best_return,
-        history=History([*ended.earlier, *history.rows]),
-        generations=loop.progress.rows,
-        stop_reason=summary["stop_reason"],
-        summary=summary,
-        folder=folder,
-    )
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from escalade.policies.population.layout import Layout
+from escalade.fitness.work import FitnessSetup
 from escalade.storage.tensors import State
 from escalade.strategies.base import StrategyFactory
 from escalade.support.keywords import fixed_by
@@ -20,25 +20,20 @@ _SHOWN = 16  # numbers of a vector, at most, that are written out
 _LOOKED_AT = 2**16  # numbers, about, of a tensor that does not evolve
 
 
-def facts_of(
-    module: nn.Module,
-    fitness: Callable[..., Any],
-    layout: Layout,
-    strategy: str | StrategyFactory,
-    asked: Mapping[str, Any],
-) -> State:
+def facts_of(setup: FitnessSetup, strategy: str | StrategyFactory, asked: Mapping[str, Any]) -> State:
     """Plain values of all that moves the centre: every option, and the rest of the module by a digest.
 
     What is code goes by its name; the function of a partial fitness too, whatever it fixes.
     """
     fixed = fixed_by(strategy)
     plain = {name: _plain(value) for name, value in asked.items() if value is not None and name not in fixed}
-    shapes = {name: list(shape) for name, shape in layout.shapes.items()}
+    shapes = {name: list(shape) for name, shape in setup.layout.shapes.items()}
+    fitness = setup.fitness
     while isinstance(fitness, partial):
         fitness = fitness.func
-    named_by = {"module": type(module).__name__, "fitness": _plain(fitness), "parameters": shapes}
+    named_by = {"module": type(setup.module).__name__, "fitness": _plain(fitness), "parameters": shapes}
     named_by["order_of_parameters"] = list(shapes)  # which a dict of a checkpoint does not keep
-    return named_by | plain | {"strategy": _plain(strategy)} | _of_what_stays(module)
+    return named_by | plain | {"strategy": _plain(strategy)} | _of_what_stays(setup.module)
 
 
 def _of_what_stays(module: nn.Module) -> State:

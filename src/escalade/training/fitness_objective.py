@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,66 +40,53 @@ BEST = "best"
 """Name of the best parameters among a checkpoint's tensors."""
 
 
+@dataclass(eq=False)
 class FitnessObjective(Objective):
-    """Asks a fitness function for members and centre, and keeps the best parameters of the run.
+    """Asks a fitness function for members and centre, and keeps the best parameters of the run."""
 
-    Args:
-        setup: the module that evolves, written to by nobody here, and its fitness.
-        engine: who calls the fitness function.
-        interrupts: of the session; they take hold while the engine runs.
-        folder: where modules are written; None writes none.
-        direction: 1 to maximise, -1 to minimise.
-        batch: members a call is given.
-        facts: what a checkpoint records of the run, to compare when it is resumed.
-        novelty: the search for new behaviours; None for fitness alone.
-    """
+    setup: FitnessSetup
+    """The module that evolves, written to by nobody here, and its fitness."""
+    batch: int
+    """Members that a call is given."""
+    facts: State
+    """The facts that a checkpoint records of the run, to compare when it is resumed."""
+    direction: float
+    novelty: Novelty | None
+    """The search for new behaviours; None for fitness alone."""
+    engine: Engine
+    """The engine that calls the fitness function."""
+    interrupts: Interrupts
+    """Interrupts take hold while the engine runs."""
+    folder: RunFolder | None
+    """The folder for modules; None writes none."""
 
     subject = "module"
     unit = "calls of fitness"
     counts_steps = False
     tie_advice = ""
 
-    def __init__(
-        self,
-        setup: FitnessSetup,
-        engine: Engine,
-        interrupts: Interrupts,
-        folder: RunFolder | None,
-        *,
-        direction: float,
-        batch: int,
-        facts: State,
-        novelty: Novelty | None = None,
-    ) -> None:
-        self.direction = direction
-        self.forgives = "catch" if setup.catch else None
+    def __post_init__(self) -> None:
+        self.forgives = "catch" if self.setup.catch else None
         self._best: Vector | None = None
         self._room: Tensor | None = None
         self._best_return = math.nan
         self._last_return = math.nan  # of the last evaluation, which may come after the last generation
-        self._module, self._layout = setup.module, setup.layout
-        self._engine = engine
-        self._batch = batch
-        self._interrupts = interrupts
-        self._folder = folder
-        self._facts = facts
-        self._novelty = novelty
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Call fitness for every member, and with ``evaluate``, or for novelty, for the centre."""
-        asked = evaluate or self._novelty is not None
+        asked = evaluate or self.novelty is not None
         found, behaviours, raised = self._run(strategy, strategy.sample(), asked)
         fitness, center = (found[:-1], found[-1:]) if asked else (found, found[:0])
         evaluation = self._evaluation(center, raised[-1]) if evaluate else None
         told, seen = None, None
         columns: dict[str, float | None] = {}
-        if self._novelty is not None:
+        if self.novelty is not None:
             if not usable(fitness).any():
                 raise EnvironmentFailure("fitness raised, or gave no usable number, for every member")
             if behaviours is None:
                 raise InputError("novelty needs behaviours: let fitness return (fitness, behaviour)")
             seen = Center(self.direction * float(center[0]), behaviours[-1], strategy.generation + 1)
-            ranked, columns = self._novelty.told(self.direction * fitness, behaviours[:-1], seen)
+            ranked, columns = self.novelty.told(self.direction * fitness, behaviours[:-1], seen)
             told = self.direction * ranked
         return Outcome(
             fitness=fitness,
@@ -120,8 +108,8 @@ class FitnessObjective(Objective):
 
     def learn(self, outcome: Outcome) -> None:
         """Take the centre's behaviour into the archive, where novelty is searched for."""
-        if self._novelty is not None:
-            self._novelty.learn(outcome.details)
+        if self.novelty is not None:
+            self.novelty.learn(outcome.details)
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
         """The best of all members and of the centre."""
@@ -181,30 +169,30 @@ class FitnessObjective(Objective):
 
     def module_maker(self, center: Tensor) -> Callable[[], nn.Module]:
         """Return a maker of modules with these parameters."""
-        return partial(_module_of, self._module, self._layout, center)
+        return partial(_module_of, self.setup.module, self.setup.layout, center)
 
     def save_module(self, strategy: Strategy) -> None:
         """Write policy.safetensors and best.safetensors: what :func:`escalade.load_evolved` reads."""
-        if self._folder is None:
+        if self.folder is None:
             return
-        shapes = {name: list(shape) for name, shape in self._layout.shapes.items()}
+        shapes = {name: list(shape) for name, shape in self.setup.layout.shapes.items()}
         state: State = {"kind": _KIND, "shapes": shapes, "order": list(shapes)}
         center = _center(strategy)
-        write(self._folder.policy, {"parameters": center}, state)
-        write(self._folder.best, {"parameters": self.best(strategy)[0]}, state)
+        write(self.folder.policy, {"parameters": center}, state)
+        write(self.folder.best, {"parameters": self.best(strategy)[0]}, state)
 
     def state(self) -> tuple[Tensors, State]:
         """The best parameters, and the facts that tell the run from others."""
         tensors = {} if self._best is None else {BEST: self._best}
-        facts = {**self._facts, "best_return": self._best_return if tensors else None}
-        return tensors | ({} if self._novelty is None else self._novelty.tensors()), facts
+        facts = {**self.facts, "best_return": self._best_return if tensors else None}
+        return tensors | ({} if self.novelty is None else self.novelty.tensors()), facts
 
     def load_state(self, tensors: Tensors, state: State) -> None:
         """Take over the best parameters."""
         if BEST in tensors:
             self._best, self._best_return = tensors[BEST].copy(), float(state["best_return"])
-        if self._novelty is not None:
-            self._novelty.load(tensors)
+        if self.novelty is not None:
+            self.novelty.load(tensors)
 
     def _run(
         self, strategy: Strategy, population: Population | None, with_center: bool
@@ -214,9 +202,9 @@ class FitnessObjective(Objective):
         And their behaviours, if any; and what the calls raised that was forgiven: None for the others.
         """
         center = _center_to_call(strategy, population) if with_center else None
-        job = FitnessJob(strategy.seed, strategy.generation, population, self._batch, center)
-        with self._interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
-            results = self._engine.run(job, job.items)
+        job = FitnessJob(strategy.seed, strategy.generation, population, self.batch, center)
+        with self.interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
+            results = self.engine.run(job, job.items)
         parts, words = results.in_order(), results.raised
         rows = [row for part in parts for row in part]
         raised = np.array([words.get(item) for item, part in enumerate(parts) for _ in part], np.object_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -30,47 +30,34 @@ _PROBED = "probed"
 """Kind of note in a checkpoint that says: the run was probed for what it cannot reproduce."""
 
 
+@dataclass(eq=False)
 class Loop:
-    """One run: asks the strategy, measures its members, tells it, records, saves, stops.
+    """One run: asks the strategy, measures its members, tells it, records, saves, stops."""
 
-    Args:
-        objective: what measures members and the centre.
-        strategy: how the centre moves.
-        limits: when to stop.
-        eval_every: generations between evaluations of the centre; 0 for none but the last.
-        interrupts: what notes the signals that end the run.
-        recorders: who records rows and notes.
-        callbacks: who may look at every generation, and stop the run.
-        saver: what writes checkpoints.
-        warn: whether notes of unusable returns are Python warnings as well.
-    """
+    objective: Objective
+    """The measure of members and of the centre."""
+    strategy: Strategy
+    """The way that the centre moves."""
+    limits: Limits
+    eval_every: int
+    """Generations between evaluations of the centre; 0 for none but the last."""
+    interrupts: Interrupts
+    """The signals that end the run."""
+    recorders: Sequence[Recorder] = ()
+    """Recorders of rows and notes."""
+    callbacks: Sequence[Callback] = ()
+    """Functions that look at every generation, and may stop the run."""
+    saver: Saver = field(default_factory=lambda: Saver(None))
+    """The writer of checkpoints."""
+    warn: bool = False
+    """True if notes of unusable returns are Python warnings as well."""
 
-    def __init__(
-        self,
-        objective: Objective,
-        strategy: Strategy,
-        limits: Limits,
-        *,
-        eval_every: int,
-        interrupts: Interrupts,
-        recorders: Sequence[Recorder] = (),
-        callbacks: Sequence[Callback] = (),
-        saver: Saver | None = None,
-        warn: bool = False,
-    ) -> None:
-        self.objective = objective
-        self.strategy = strategy
-        self.limits = limits
-        self.eval_every = eval_every
-        self.interrupts = interrupts
-        self.recorders = recorders
-        self.callbacks = callbacks
-        self.saver = saver or Saver(None)
+    def __post_init__(self) -> None:
         self.progress = Progress()
         self._cut = False  # whether the time ended inside a generation
         self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
-        self.notes = Notes(recorders, self.progress, objective, self.saver.folder, warn=warn)
-        self.deadline = Pace(limits, self.notes.say)  # the engine of the objective calls it while it waits
+        self.notes = Notes(self.recorders, self.progress, self.objective, self.saver.folder, self.warn)
+        self.deadline = Pace(self.limits, self.notes.say)  # the objective's engine calls it while it waits
 
     def run(self) -> str:
         """Train until something says stop; why it ended.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -30,27 +31,18 @@ class Words(Protocol):
     """Options that may tell members apart if all have the same fitness; may be empty."""
 
 
+@dataclass(eq=False)
 class Notes:
-    """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on.
+    """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on."""
 
-    ``progress`` holds how often each kind came up. ``folder`` keeps them; None keeps none. With ``warn``,
-    what the user must not miss is a Python warning as well: for library calls that print nothing.
-    """
-
-    def __init__(
-        self,
-        recorders: Sequence[Recorder],
-        progress: Progress,
-        words: Words,
-        folder: RunFolder | None = None,
-        *,
-        warn: bool = False,
-    ) -> None:
-        self.recorders = recorders
-        self.progress = progress
-        self.words = words
-        self.folder = folder
-        self.warn = warn
+    recorders: Sequence[Recorder]
+    progress: Progress
+    """Holds how often each kind came up."""
+    words: Words
+    folder: RunFolder | None = None
+    """Keeps them; None keeps none."""
+    warn: bool = False
+    """True if what the user must not miss is a Python warning as well: for calls that print nothing."""
 
     def say(self, text: str, kind: str | None = None) -> None:
         """Give a note; ``kind`` names what may repeat itself."""

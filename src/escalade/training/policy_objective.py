@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -42,30 +42,24 @@ FROZEN = "frozen."
 """Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
 
 
+@dataclass(eq=False)
 class PolicyObjective(Objective):
-    """Runs the episodes of members and centre, and learns the normaliser and the episodes' cap.
+    """Runs the episodes of members and centre, and learns the normaliser and the episodes' cap."""
 
-    ``folder`` is where policies are written; None writes none.
-    """
+    config: Config
+    parts: Parts
+    engine: Engine
+    interrupts: Interrupts
+    folder: RunFolder | None = None
+    """The folder for policies; None writes none."""
 
     direction = 1.0
     subject = "policy"
     unit = "episodes"
     counts_steps = True
 
-    def __init__(
-        self,
-        config: Config,
-        parts: Parts,
-        engine: Engine,
-        interrupts: Interrupts,
-        folder: RunFolder | None = None,
-    ) -> None:
-        self.config = config
-        self.parts = parts
-        self.engine = engine
-        self.interrupts = interrupts
-        self.folder = folder
+    def __post_init__(self) -> None:
+        config, parts = self.config, self.parts
         first = parts.normalizer or Normalizer(len(parts.policy.observation_mean))
         cap = None if config.cutoff is None else config.cutoff.start
         self.centers = CenterStates(first, 1 + len(parts.further_starts), cap)
