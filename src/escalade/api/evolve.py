@@ -160,10 +160,8 @@ def evolve(
         'generations'
     """
     _check_fitness(fitness, batched, batch_size)
-    _check_workers(workers, engine, batched, batch_size)
+    _check_workers(workers, engine, step_timeout, batched, batch_size)
     target = _check_evaluations(eval_every, target_return, run_dir, resume)
-    if step_timeout is not None and not real_number(step_timeout, "step_timeout") > 0:
-        raise InputError(f"step_timeout {step_timeout} must be above 0")
     listeners = Listeners(verbose, recorders, callbacks)
     rank = rank_of(perturbation)
     place = None if device is None else _place(device, workers)
@@ -281,9 +279,13 @@ def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | No
         whole_number(batch_size, "batch_size", 1)
 
 
-def _check_workers(workers: int, engine: str, batched: bool, batch_size: int | None) -> None:
+def _check_workers(
+    workers: int, engine: str, step_timeout: float | None, batched: bool, batch_size: int | None
+) -> None:
     check_named("engine", engine, ENGINES)
     whole_number(workers, "workers", 0)
+    if step_timeout is not None and not real_number(step_timeout, "step_timeout") > 0:
+        raise InputError(f"step_timeout {step_timeout} must be above 0")
     if workers and batched and batch_size is None:
         raise InputError(
             f"batched=True gives the whole population to one call, so workers={workers} would idle: "
