@@ -75,10 +75,8 @@ class Chart:
     lines: Sequence[Line] = ()
     areas: Sequence[Area] = ()
     target: float | None = None
-    """Drawn as a line across, and only named where it would press the curves flat; not beside ``ends``."""
+    """Drawn as a line across, and only named where it would press the curves flat."""
     note: str = ""
-    ends: tuple[float, float] | None = None
-    """Limits of the y axis; found from the numbers where they are None."""
     what: str = ""
     """Label of the y axis."""
 
@@ -150,10 +148,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
         axes.fill_between(area.at, low, high, alpha=0.18, linewidth=0, step=step, **looks)
     for line in chart.lines:
         axes.plot(*line.points(), label=_wrapped(line.label), **_looks(line))
-    if chart.ends is None:
-        _fit(axes, chart)
-    else:
-        axes.set_ylim(*chart.ends)
+    _fit(axes, chart)
     _finish(axes, chart)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.media.charts import Area, Chart, Line, write_charts
-from escalade.media.curves import X_AXES, smoothed
+from escalade.media.curves import X_AXES, evaluations, smoothed
 from escalade.storage.files import AnyPath
 from escalade.support.numbers import counted
 from escalade.training.run_facts import RunFacts
@@ -22,7 +22,6 @@ from escalade.wings.analysis.statistics import interquartile_mean, interval
 Array = NDArray[np.float64]
 
 _POINTS = 200
-_CAPTION = "lines: interquartile mean of the runs' {what}; bands: its 95 % bootstrap interval"
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,15 @@ class Band:
     runs: int
 
 
-def curve_of(run: RunFacts, over: str, smooth: int = 1, of: str = "eval_return_mean") -> Curve:
+def curve_of(run: RunFacts, over: str, smooth: int = 1) -> Curve:
     """Return a run's evaluations, which may be none.
 
     Args:
         run: the run.
         over: a name of :data:`escalade.media.curves.X_AXES`.
         smooth: each point is the mean of this many in a row, the last of which is its own.
-        of: the column of progress.csv that is drawn.
     """
-    at, returns = run.curves.line("", of, over, 0).points()
+    at, returns = evaluations(run.curves, over)
     return Curve(at, smoothed(returns, smooth), run.solved)
 
 
@@ -99,17 +97,10 @@ def band_charts(
     labels = list(dict.fromkeys(label for bands in panels.values() for label in bands))
     charts = []
     for task, bands in panels.items():
-        # A run counts with its last evaluation until the next: curves go in steps.
-        lines, areas = _parts(bands, labels, steps=True)
+        lines, areas = _parts(bands, labels)
         target = (targets or {}).get(task)
         charts.append(Chart(task, X_AXES[over][1], lines, areas, target, what="return"))
     return charts
-
-
-def caption(panels: Mapping[str, Mapping[str, Band]], what: str = "evaluations") -> str:
-    """Explain the lines and bands of :func:`band_charts`, which are ``what`` of the runs."""
-    several = any(of.runs > 1 for bands in panels.values() for of in bands.values())
-    return _CAPTION.format(what=what) if several else ""
 
 
 def draw_profiles(bands: Mapping[str, Band], output: AnyPath) -> None:
@@ -123,21 +114,22 @@ def draw_profiles(bands: Mapping[str, Band], output: AnyPath) -> None:
         InputError: matplotlib is missing, or the output's ending is another.
         StorageFailure: the disk is full.
     """
-    lines, areas = _parts(bands, list(bands), steps=False)
+    lines, areas = _parts(bands, list(bands))
     what = "share of runs with a higher score"
-    chart = Chart("performance profiles", "normalised score", lines, areas, ends=(-0.02, 1.02), what=what)
+    chart = Chart("performance profiles", "normalised score", lines, areas, what=what)
     write_charts([chart], output, "bands: 95 % stratified bootstrap interval")
 
 
-def _parts(bands: Mapping[str, Band], labels: Sequence[str], *, steps: bool) -> tuple[list[Line], list[Area]]:
+def _parts(bands: Mapping[str, Band], labels: Sequence[str]) -> tuple[list[Line], list[Area]]:
     """Bands as lines, which the legend names with their runs, and as areas, which it leaves out.
 
-    The place of a label among ``labels`` chooses its looks.
+    The place of a label among ``labels`` chooses its looks. They go in steps: a run counts with its last
+    evaluation until the next, and a share of runs changes at their scores.
     """
     lines, areas = [], []
     for label, of in bands.items():
         style = labels.index(label)
         named = f"{label} ({counted(of.runs, 'run')})"
-        lines.append(Line(named, of.at, of.middle, style, strong=True, steps=steps))
-        areas.append(Area("", of.at, of.low, of.high, style, steps=steps))
+        lines.append(Line(named, of.at, of.middle, style, strong=True, steps=True))
+        areas.append(Area("", of.at, of.low, of.high, style, steps=True))
     return lines, areas

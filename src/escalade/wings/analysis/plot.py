@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from escalade.errors import InputError
 from escalade.media.charts import Chart, write_charts
 from escalade.media.curves import X_AXES, axis_of, learning_curve
 from escalade.storage.files import path_of, read_bytes
 from escalade.support.numbers import whole_number
-from escalade.training.run_facts import RunFacts
-from escalade.wings.analysis.bands import Band, band, band_charts, caption, curve_of
+from escalade.wings.analysis.bands import Band, band, band_charts, curve_of
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
-
-_EVALUATION, _MEAN = "eval_return_mean", "return_mean"
 
 Over = Literal["steps", "seconds", "generations", "episodes"]
 
@@ -71,52 +68,44 @@ def plot(
     whole_number(smooth, "`smooth`", 1)
     groups = _labelled(group_runs(runs, group_by), labels)
     every = [run for group in groups for run in group.runs]
-    left_out: list[str] = []
     if len(every) == 1:
-        curves, title = (
-            every[0].curves,
-            groups[0].task if labels is None else f"{groups[0].task}: {labels[0]}",
-        )
+        curves, title = every[0].curves, groups[0].task if labels is None else labels[0]
         if not len(curves.progress["generation"]):
             raise InputError(f"{every[0].folder.path} has no generation yet: there is no curve to draw")
-        write_charts([replace(learning_curve(curves, x, smooth), title=title)], output)
+        drawn = GroupCharts([replace(learning_curve(curves, x, smooth), title=title)], "", ())
     else:
         drawn = charts_of(groups, x, smooth)
         if not drawn.charts:
             raise InputError(
                 f"none of the {len(every)} runs has an evaluation yet: there is no curve to draw"
             )
-        write_charts(drawn.charts, output, drawn.caption)
-        left_out += [f"{run.folder.path} has no evaluation yet" for run in drawn.without]
-    return Picture(path_of(output), tuple(f"left out: {what}" for what in left_out))
+    write_charts(drawn.charts, output, drawn.caption)
+    return Picture(path_of(output), drawn.left_out)
 
 
-@dataclass(frozen=True)
-class GroupCharts:
+class GroupCharts(NamedTuple):
     """A chart for each task, with one curve for each configuration."""
 
     charts: list[Chart]
     caption: str
-    without: list[RunFacts]
-    """Runs that have no evaluation yet."""
+    left_out: tuple[str, ...]
+    """Runs that have no evaluation yet, in words."""
 
 
 def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupCharts:
-    """Return the charts of these groups; of population means if no run was evaluated."""
-    every = [run for group in groups for run in group.runs]
-    x = axis_of((run.curves.progress for run in every), x)
-    for of in (_EVALUATION, _MEAN):
-        curves = {id(run): curve_of(run, x, smooth, of) for run in every}
-        if any(len(curve.at) for curve in curves.values()):
-            break
+    """Return the charts of these groups."""
+    x = axis_of((run.curves.progress for group in groups for run in group.runs), x)
     panels: dict[str, dict[str, Band]] = {}
+    left_out: list[str] = []
     for group in groups:
-        shown = [curve for run in group.runs if len((curve := curves[id(run)]).at)]
+        curves = {run.folder.path: curve_of(run, x, smooth) for run in group.runs}
+        shown = [curve for curve in curves.values() if len(curve.at)]
         if shown:
             panels.setdefault(group.task, {})[group.label] = band(shown)
-    what = "evaluations" if of == _EVALUATION else "population means"
-    charts = band_charts(panels, x, targets=_targets(groups))
-    return GroupCharts(charts, caption(panels, what), [run for run in every if not len(curves[id(run)].at)])
+        without = (path for path, curve in curves.items() if not len(curve.at))
+        left_out += [f"left out: {path} has no evaluation yet" for path in without]
+    caption = "lines: interquartile mean of the runs' evaluations; bands: its 95 % bootstrap interval"
+    return GroupCharts(band_charts(panels, x, targets=_targets(groups)), caption, tuple(left_out))
 
 
 def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:

@@ -94,8 +94,7 @@ def _result(runs: Sequence[Reported]) -> str:
 
 def _comparison(found: Comparison, drawn: GroupCharts) -> str:
     tables = "".join(map(_wide, found.tables()))
-    below = f"<p>{_e(drawn.caption)}</p>" if drawn.caption else ""
-    return _section("Comparison", tables + _charts(drawn.charts) + below)
+    return _section("Comparison", f"{tables}{_charts(drawn.charts)}<p>{_e(drawn.caption)}</p>")
 
 
 def _learning(runs: Sequence[Reported], over: str) -> str:
