@@ -29,11 +29,6 @@ class Generators:
         on_gpus = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         self._devices = torch.cuda.get_rng_state_all() if on_gpus else []
 
-    def moved(self) -> bool:
-        """Return whether ``random`` or ``numpy.random`` has been drawn from since."""
-        same = map(np.array_equal, np.random.get_state(), self._numpy)
-        return random.getstate() != self._python or not all(same)
-
     def restore(self) -> None:
         """Put all of them back."""
         random.setstate(self._python)

@@ -181,17 +181,6 @@ def test_bits_do_not_depend_on_rows_beyond_a_block():
         np.testing.assert_array_equal(found, expected[first:])
 
 
-def test_a_branch_that_a_full_block_agrees_on_does_not_change_a_members_bits():
-    stack, source, population, seen = setting("own of branches", 1, rows=32)
-    for observations in (abs(seen[0]), -abs(seen[0])):  # all members go the same way, idle rows may not
-        whole = filled(stack, source, population, range(32))
-        together = whole(observations)
-        assert whole.one_at_a_time
-        for count in (1, 5, 31):
-            forward = filled(stack, source, population, range(count), 64)
-            np.testing.assert_array_equal(forward(observations[:count]), together[:count])
-
-
 @pytest.mark.parametrize("name", ["mlp", "gru", "conv-lstm", *OWN])
 def test_kept_members_move_to_the_front_with_their_factors_and_states(name):
     stack, source, population, seen = setting(name, 1)

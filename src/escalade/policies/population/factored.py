@@ -29,17 +29,15 @@ def linear(
     return _linear(input, weight, factors.a, factors.b, bias)
 
 
-def product(factors_of: FactorsOf, input: Any, other: Any, **others: Any) -> Any:
+def product(factors_of: FactorsOf, *matrices: Any, **others: Any) -> Any:
     """``input (other + a b^T)``."""
+    if len(matrices) != 2 or others:
+        return NotImplemented
+    input, other = matrices
     factors = factors_of(other)
-    if factors is None or factors_of(input) is not None or other.ndim != 2 or others:
+    if factors is None or factors_of(input) is not None or other.ndim != 2:
         return NotImplemented
     return _linear(input, other.t(), factors.b, factors.a, None)
-
-
-def matrix_product(factors_of: FactorsOf, input: Any, mat2: Any, **others: Any) -> Any:
-    """:func:`product`, where torch calls its second matrix ``mat2``."""
-    return product(factors_of, input, mat2, **others)
 
 
 def sum_and_product(

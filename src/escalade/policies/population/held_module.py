@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import torch
@@ -65,9 +65,12 @@ class HeldModule:
         kind = type(self.module).__name__
         self._warn(f"members of {kind} are called one after the other, which is slow: {why}")
 
-    def warn_written(self, name: str, function: str) -> None:
-        """Warn once of a parameter for which calls have no shorter form."""
-        self._warn(f"parameter {name!r} is written out for every member, which is slow: {function} takes it")
+    def warn_written(self, written: Mapping[str, str]) -> None:
+        """Warn once of each parameter that a function took for which there is no shorter form."""
+        for name, function in written.items():
+            self._warn(
+                f"parameter {name!r} is written out for every member, which is slow: {function} takes it"
+            )
 
     def _warn(self, what: str) -> None:
         if what not in self._warned:
@@ -84,11 +87,7 @@ def _lay_out_once(module: nn.Module) -> None:
     for part in nn.Module.modules(module):
         if isinstance(part, nn.RNNBase) and "flatten_parameters" not in vars(part):
             part.flatten_parameters()
-            part.flatten_parameters = _nothing  # type: ignore[method-assign]
-
-
-def _nothing() -> None:
-    """Leave the weights where they are."""
+            part.flatten_parameters = lambda: None  # type: ignore[method-assign]
 
 
 def _room(*shape: int) -> Any:

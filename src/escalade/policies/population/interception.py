@@ -44,26 +44,20 @@ class Intercept(TorchFunctionMode):
     Args:
         matrices: the centre's, by name.
         factors: a perturbation of each, by the same name; see :class:`Factors`.
-        agrees: whether code may branch by a number on which all members of a call agree. Give False where
-            other workers may put other members into a call: bits would depend on that.
     """
 
     def __init__(
         self,
         matrices: Mapping[str, Tensor],
         factors: Mapping[str, tuple[Tensor, Tensor]],
-        agrees: bool = True,
     ) -> None:
         super().__init__()
-        self._agrees = agrees
         # Tensors are kept beside their factors: an id names an object only while it lives.
         self._known = {
             id(matrices[name]): (matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()
         }
         self.written: dict[str, str] = {}
         """Names of parameters that were written out, each with the function that asked for it."""
-        self.branched = False
-        """True once code has branched, or would have, by a number of the members."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -74,20 +68,16 @@ class Intercept(TorchFunctionMode):
                 found = _COMPOSITE[func](*args, **given)
             if found is not NotImplemented:
                 return found
-        self.branched |= func in _NUMBERS and torch._C._functorch.is_batchedtensor(args[0])
-        if func in _ALWAYS and (self._agrees or func not in _NUMBERS):
-            if self._takes_known(args, given):
-                args, given = self._written_out(args, func), self._written_out(given, func)
-            return _ALWAYS[func](func, *args, **given)
-        if not self._takes_known(args, given) or func in _FACTS:
-            return func(*args, **given)
-        if func in _VIEWS and args:  # not by keywords alone, which is rare
-            return self._view(func, args, given)
-        if func in _FACTORED:
-            found = _FACTORED[func](self._factors_of, *args, **given)
+        if func not in _FACTS and self._takes_known(args, given):
+            if func in _VIEWS and args:  # not by keywords alone, which is rare
+                return self._view(func, args, given)
+            found = _FACTORED[func](self._factors_of, *args, **given) if func in _FACTORED else NotImplemented
             if found is not NotImplemented:
                 return found
-        return func(*self._written_out(args, func), **self._written_out(given, func))
+            args, given = self._written_out(args, func), self._written_out(given, func)
+        if func in _SPREAD:
+            return _SPREAD[func](func, *args, **given)
+        return func(*args, **given)
 
     def _factors_of(self, value: Any) -> Factors | None:
         """The factors of a tensor that holds a centre's matrix; None of anything else."""
@@ -160,17 +150,6 @@ def _no(*arguments: Any) -> bool:
     return False
 
 
-def _agreed(func: Any, value: Tensor) -> Any:
-    """The truth or number of a tensor of all members, where they agree: code may branch by it then."""
-    inner = value
-    while torch._C._functorch.is_batchedtensor(inner):
-        inner = torch._C._functorch.get_unwrapped(inner)
-    if inner is value or value.numel() != 1 or inner.numel() == 0:
-        return func(value)
-    flat = inner.reshape(-1)
-    return func(flat[0]) if bool((flat == flat[0]).all()) else func(value)
-
-
 def _getter(name: str) -> Any:
     """The function by which torch reads an attribute of a tensor."""
     return getattr(Tensor, name).__get__
@@ -212,20 +191,16 @@ _FACTORED: Final[dict[Any, Callable[..., Any]]] = {
     torch.matmul: factored.product,
     Tensor.matmul: factored.product,
     Tensor.__matmul__: factored.product,
-    torch.mm: factored.matrix_product,
-    Tensor.mm: factored.matrix_product,
+    torch.mm: factored.product,
+    Tensor.mm: factored.product,
     torch.addmm: factored.sum_and_product,
 }
 
-_NUMBERS: Final = (Tensor.__bool__, Tensor.item)
-"""Calls that make a number of Python's, by which code may branch."""
-
-_ALWAYS: Final[dict[Any, Callable[..., Any]]] = {
+_SPREAD: Final[dict[Any, Callable[..., Any]]] = {
     nn.functional.layer_norm: factored.layer_norm,
     nn.functional.scaled_dot_product_attention: factored.attention,
-    **dict.fromkeys(_NUMBERS, _agreed),
 }
-"""Calls for which torch.func has no rule, or a slow one."""
+"""Calls for which torch.func has a slow rule."""
 
 _COMPOSITE: Final[dict[Any, Callable[..., Any]]] = {
     nn.functional.multi_head_attention_forward: _undispatched(nn.functional.multi_head_attention_forward),

@@ -130,8 +130,8 @@ class Layout:
         return write
 
     def views(self, members: Tensor) -> dict[str, Tensor]:
-        """Rows of parameters, shape (n, dimension), seen as the parameters they are: (n, *shape) each."""
-        pieces = torch.split(members, self.sizes, dim=1)
+        """Rows of parameters, shape (..., dimension), seen as the parameters they are: (..., *shape) each."""
+        pieces = torch.split(members, self.sizes, dim=-1)
         return {part.name: part.view(piece) for part, piece in zip(self.parts, pieces, strict=True)}
 
     def stack(self, members: Vector | Tensor) -> dict[str, Tensor]:

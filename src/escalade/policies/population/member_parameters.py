@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,123 +11,87 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from escalade.perturbation import LowRank, Population
+from escalade.perturbation import LowRank, NoiseSource, Population
 from escalade.perturbation.factors import member_of
 from escalade.policies.population.interception import Intercept
 from escalade.policies.population.layout import Layout, Vector
 
 
-class WrittenParameters:
-    """Every member's parameters, written out.
+class MemberParameters:
+    """Every member's parameters; with noise of low rank, the factors of its matrices, and all others.
+
+    The module then holds the centre's matrices.
 
     Args:
         module: what is called.
-        layout: its parameters' places in a flat vector.
-        rows: members, a multiple of ``block``.
-        block: members in a call.
-    """
-
-    def __init__(self, module: nn.Module, layout: Layout, rows: int, block: int) -> None:
-        self._module, self._layout = module, layout
-        self._flat: Vector = np.zeros((rows, layout.dimension), dtype=np.float32)
-        self._blocks = [layout.views(part) for part in torch.split(torch.from_numpy(self._flat), block)]
-
-    def begin(self, center: Vector | None) -> None:
-        """Begin a generation of members around ``center``: they share nothing with it."""
-
-    def load(self, row: int, population: Population, member: int) -> None:
-        """Give ``row`` the parameters of ``member``."""
-        population.write(member, self._flat[row])
-
-    def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given rows, in order, to the front."""
-        self._flat[: len(rows)] = self._flat[rows]
-
-    def block(self, number: int) -> dict[str, Tensor]:
-        """A block's members: tensors with a leading axis, for ``torch.func.vmap``."""
-        return self._blocks[number]
-
-    @cached_property
-    def _single(self) -> tuple[Tensor, dict[str, Tensor]]:
-        """Memory for one member's parameters: flat, and by name."""
-        flat = torch.zeros(1, self._layout.dimension, device="cpu")
-        return flat[0], {name: part[0] for name, part in self._layout.views(flat).items()}
-
-    def row(self, row: int) -> dict[str, Tensor]:
-        """One member, in memory that lies the same way for all: kernels may choose their way by that."""
-        flat, member = self._single
-        flat.copy_(torch.from_numpy(self._flat[row]))
-        return member
-
-    def call(self, parameters: Any, buffers: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
-        """The module's outputs with one member's parameters: of :meth:`row`, or of a block within vmap."""
-        return functional_call(self._module, (parameters, buffers), inputs)
-
-
-class FactoredParameters:
-    """The factors of every member's matrices, and its other parameters; the module holds the centre's.
-
-    Its methods are those of :class:`WrittenParameters`.
-
-    Args:
-        module: what is called; its matrices are written to.
         layout: its parameters' places in a flat vector.
         source: the members' noise.
         rows: members, a multiple of ``block``.
         block: members in a call.
     """
 
-    def __init__(self, module: nn.Module, layout: Layout, source: LowRank, rows: int, block: int) -> None:
-        self._module, self._source, self._block = module, source, block
+    def __init__(
+        self, module: nn.Module, layout: Layout, source: NoiseSource | None, rows: int, block: int
+    ) -> None:
+        self._module, self._layout = module, layout
+        self._source = source if isinstance(source, LowRank) else None
         self._write = layout.writer(module)
         self._matrices = dict(module.named_parameters())
-        self._parts = list(zip(layout.parts, source.parts, strict=True))
-        self._own: dict[str, Tensor] = {}
-        self._factors: dict[str, tuple[Tensor, Tensor]] = {}
-        for part, stretch in self._parts:
-            if stretch.rank:
-                a, b = (torch.zeros(rows, size, stretch.rank, device="cpu") for size in stretch.shape)
-                self._factors[part.name] = a, b
-            else:
-                self._own[part.name] = torch.zeros(rows, *part.shape, device="cpu")
+        length = layout.dimension if self._source is None else self._source.length
+        self._flat: Vector = np.zeros((rows, length), dtype=np.float32)
+        self._blocks = [self._parts(part) for part in torch.split(torch.from_numpy(self._flat), block)]
+        self._single = torch.zeros(length, device="cpu")
+        self._member = self._parts(self._single)
 
     def begin(self, center: Vector | None) -> None:
-        if center is not None:
+        """Begin a generation of members around ``center``, whose matrices they may share."""
+        if self._source is not None and center is not None:
             self._write(center)
 
     def load(self, row: int, population: Population, member: int) -> None:
+        """Give ``row`` the parameters of ``member``."""
+        numbers = self._flat[row]
+        if self._source is None:
+            population.write(member, numbers)
+            return
         given = member_of(self._source, population, member)
-        for part, stretch in self._parts:
-            if stretch.rank:
-                for held, numbers in zip(self._factors[part.name], given.factors(stretch), strict=True):
-                    held[row] = torch.from_numpy(numbers).mT
+        for part in self._source.parts:
+            if part.rank:
+                for held, factor in zip(part.factors(numbers), given.factors(part), strict=True):
+                    held[:] = factor
             else:
-                given.write(stretch, self._own[part.name][row].numpy().reshape(-1))
+                given.write(part, part.numbers(numbers))
 
     def keep(self, rows: NDArray[np.intp]) -> None:
-        places = torch.from_numpy(rows)
-        for held in (*self._own.values(), *(part for pair in self._factors.values() for part in pair)):
-            held[: len(rows)] = held[places]
+        """Move the given rows, in order, to the front."""
+        self._flat[: len(rows)] = self._flat[rows]
 
     def block(self, number: int) -> Any:
-        return self._at(slice(number * self._block, (number + 1) * self._block))
+        """A block's members: tensors with a leading axis, for ``torch.func.vmap``."""
+        return self._blocks[number]
 
     def row(self, row: int) -> Any:
-        own, factors = self._at(row)
-        return (
-            {name: part.clone() for name, part in own.items()},
-            {name: (a.clone(), b.clone()) for name, (a, b) in factors.items()},
-        )
-
-    def _at(self, place: Any) -> Any:
-        own = {name: part[place] for name, part in self._own.items()}
-        return own, {name: (a[place], b[place]) for name, (a, b) in self._factors.items()}
+        """One member, in memory that lies the same way for all: kernels may choose their way by that."""
+        self._single.copy_(torch.from_numpy(self._flat[row]))
+        return self._member
 
     def call(self, parameters: Any, buffers: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
+        """The module's outputs with one member's parameters: of :meth:`row`, or of a block within vmap."""
         own, factors = parameters
-        with Intercept(self._matrices, factors, agrees=False):
+        shared = nullcontext() if self._source is None else Intercept(self._matrices, factors)
+        with shared:
             return functional_call(self._module, (own, buffers), inputs)
 
-
-MemberParameters = WrittenParameters | FactoredParameters
-"""The parameters that some members each have for themselves, and how a module is called with them."""
+    def _parts(self, numbers: Any) -> Any:
+        """Rows of numbers, shape (..., length), as the parameters and the factors of matrices, by name."""
+        if self._source is None:
+            return self._layout.views(numbers), {}
+        own, factors = {}, {}
+        for parameter, part in zip(self._layout.parts, self._source.parts, strict=True):
+            if part.rank:
+                a, b = part.factors(numbers)
+                factors[parameter.name] = a.mT, b.mT
+            else:
+                values: Any = part.numbers(numbers)
+                own[parameter.name] = parameter.view(values)
+        return own, factors

@@ -24,8 +24,6 @@ from escalade.policies.vmapping import is_refusal
 from escalade.support.arrays import tensor_of
 from escalade.support.generators import Generators, generators_kept
 
-_CALLED = ("forward", "_call_impl")
-"""Attributes that torch calls for a module: alone, and with the module's hooks around it."""
 _CONSTANTS = (bool, int, float, str, type(None))
 _UNUSUAL = 1e4  # larger outputs are masks, such as -1e9 in attention, and no results
 _TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
@@ -68,27 +66,22 @@ class Members:
         self._together = self._together and call not in held.refused
         if self._together and held.one_at_a_time is None:
             generators, kept = Generators(), None if held.probed else Kept(held.module)
-            met: list[Intercept] = []
             try:
-                outputs = self._at_once(inputs, named, met)
+                outputs, written = self._at_once(inputs, named)
                 if kept is None or self._agree(outputs, kept, inputs, named):
-                    for name, function in met[0].written.items():
-                        held.warn_written(name, function)
+                    held.warn_written(written)
                     return outputs
             except RuntimeError as problem:
                 if not is_refusal(problem):
                     raise
-                if not (met[0].branched or generators.moved()):
-                    held.refused.add(call)
-                # Else of these alone: it may follow from their numbers, and others meet other workers.
+                held.refused.add(call)
                 self._together = False
                 held.warn_apart(str(problem).partition("\n")[0])
             generators.restore()
             if kept is not None:
                 kept.restore()
         outputs = self._one_by_one(range(len(self)), inputs, named)
-        leaves = zip(*(pytree.tree_leaves(output) for output in outputs), strict=True)
-        return pytree.tree_unflatten([_stacked(parts) for parts in leaves], pytree.tree_structure(outputs[0]))
+        return pytree.tree_map(lambda *parts: _stacked(parts), *outputs)
 
     @contextmanager
     def grouped(self) -> Iterator[nn.Module]:
@@ -99,33 +92,25 @@ class Members:
         output that is one number a member, such as a loss, the shape is (n,).
         """
         module, own = self._held.module, vars(self._held.module)
-        original = {name: own[name] for name in _CALLED if name in own}  # mostly the class's alone
 
-        def replace() -> None:  # past the hooks, which are called once, with what each member is given
-            own.update(dict.fromkeys(_CALLED, forward))
-
-        def restore() -> None:
-            for name in _CALLED:
-                own.pop(name, None)
-            own.update(original)
-
-        def forward(*inputs: Any, **named: Any) -> Any:
-            restore()  # for the calls of the members, which are this very module
+        def call(*inputs: Any, **named: Any) -> Any:  # past the hooks: each member's call has them
+            del own["_call_impl"]  # for the calls of the members, which are this very module
             try:
                 return self._regrouped(inputs, named)
             finally:
-                replace()
+                own["_call_impl"] = call
 
-        replace()
+        own["_call_impl"] = call
         try:
             yield module
         finally:
-            restore()
+            del own["_call_impl"]
 
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
         """The members' parameters written out: names to tensors (n, *shape), as ``torch.func`` takes them."""
-        return self._held.layout.stack(self._written())
+        room = self._held.room(len(self), self._population.dimension)
+        return self._held.layout.stack(write_all(self._population, self._numbers, room))
 
     @cached_property
     def factors(self) -> tuple[dict[str, Tensor], dict[str, tuple[Tensor, Tensor]]]:
@@ -159,9 +144,10 @@ class Members:
         ]
         return len(self), str(structure), tuple(parts), self._held.module.training
 
-    def _at_once(self, inputs: tuple[Any, ...], named: dict[str, Any], met: list[Intercept]) -> Any:
-        """The outputs of all members in one call of vmap, whose interception ``met`` gets."""
+    def _at_once(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, str]]:
+        """The outputs of all members in one call of vmap, and the parameters that it had written out."""
         held, (own, factors) = self._held, self.factors
+        met: list[Intercept] = []
         form: list[Any] = []
 
         def one(own: Any, factors: Any, inputs: Any, named: Any) -> Any:
@@ -175,7 +161,7 @@ class Members:
         found = iter(vmap(one, in_dims=(0, 0, *axes), randomness="different")(own, factors, inputs, named))
         structure, others = form  # what is no tensor was computed once, and is the same for all
         leaves = [next(found) if other is None else _stacked(other * len(self)) for other in others]
-        return pytree.tree_unflatten(leaves, structure)
+        return pytree.tree_unflatten(leaves, structure), met[0].written
 
     def _agree(self, outputs: Any, before: Kept, inputs: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Compare the last member's outputs with those of the module that holds its parameters.
@@ -217,11 +203,6 @@ class Members:
             first.restore()
             self._held.write(center)
         return outputs
-
-    def _written(self) -> Any:
-        """The members' parameters, shape (n, dimension): an array, or a tensor on a device."""
-        room = self._held.room(len(self._numbers), self._population.dimension)
-        return write_all(self._population, self._numbers, room)
 
     def _regrouped(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         tensors = [part for part in pytree.tree_leaves((inputs, named)) if isinstance(part, Tensor)]
@@ -273,15 +254,16 @@ def _close(first: Any, second: Any) -> bool:
         for one, other in zip(pytree.tree_leaves(first), pytree.tree_leaves(second), strict=True)
         if isinstance(one, Tensor) and isinstance(other, Tensor)  # numbers are tensors of one way alone
     ]
-    if any(one.shape != other.shape for one, other in pairs):
-        return False
+    # Whole numbers, such as a choice, may be others by a rounding.
     rounded = [pair for pair in pairs if pair[0].is_floating_point() or pair[0].is_complex()]
-    if not rounded:
-        return all(torch.equal(one, other) for one, other in pairs)
-    return all(_close_numbers(one, other) for one, other in rounded)
+    return all(one.shape == other.shape for one, other in pairs) and all(
+        _close_numbers(one, other) for one, other in rounded or pairs
+    )
 
 
 def _close_numbers(one: Tensor, other: Tensor) -> bool:
+    if not (one.is_floating_point() or one.is_complex()):
+        return torch.equal(one, other)
     # The absolute tolerance follows from the largest result: from a mask it would be far too wide.
     sizes = other.detach().abs()
     usual = float(sizes[sizes < _UNUSUAL].max()) if bool((sizes < _UNUSUAL).any()) else 0.0

@@ -16,11 +16,7 @@ from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, LowRank, NoiseSource, Population, write_all
 from escalade.policies.modules import State, is_stateful, map_state
 from escalade.policies.population.layout import Layout, Vector, copy_module
-from escalade.policies.population.member_parameters import (
-    FactoredParameters,
-    MemberParameters,
-    WrittenParameters,
-)
+from escalade.policies.population.member_parameters import MemberParameters
 from escalade.policies.population.member_state import MemberState, initial_state
 from escalade.policies.vmapping import is_refusal, slow_operations
 from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
@@ -113,11 +109,7 @@ class TorchForward:
         # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
         self._skeleton = copy_module(module).eval().requires_grad_(False)
         self._buffers = dict(self._skeleton.named_buffers())
-        self._members: MemberParameters
-        if isinstance(source, LowRank):
-            self._members = FactoredParameters(self._skeleton, layout, source, self._rows, block)
-        else:
-            self._members = WrittenParameters(self._skeleton, layout, self._rows, block)
+        self._members = MemberParameters(self._skeleton, layout, source, self._rows, block)
         self.one_at_a_time: str | None = None
         """The message of vmap, once it has refused the module."""
         self._layout = layout
@@ -148,8 +140,7 @@ class TorchForward:
         """Begin an episode in ``row``: the member's parameters and its first state."""
         self._members.load(row, population, member)
         if self._stateful:
-            own = self._layout.views(torch.from_numpy(write_all(population, [member])))
-            own = {name: part[0] for name, part in own.items()}
+            own = self._layout.views(torch.from_numpy(write_all(population, [member])[0]))
             with torch.no_grad(), one_torch_thread(), cpu_by_default():
                 first = initial_state(self._skeleton, own, seed)
                 if self._state is None:
