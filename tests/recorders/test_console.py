@@ -24,25 +24,8 @@ class Terminal(io.StringIO):
 
 
 def row(generation, evaluation=None, seconds=3.0):
-    return Row(
-        generation,
-        8,
-        12345,
-        seconds,
-        20.5,
-        2.5,
-        1.0,
-        99.0,
-        50.0,
-        evaluation,
-        1,
-        0.1,
-        0.02,
-        0.01,
-        4000.0,
-        9,
-        0,
-    )
+    returns = (20.5, 2.5, 1.0, 99.0)
+    return Row(generation, 8, 12345, seconds, *returns, 50.0, evaluation, 1, 0.1, 0.02, 0.01, 4000.0, 9, 0)
 
 
 def test_without_a_terminal_lines_are_plain():

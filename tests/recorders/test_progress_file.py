@@ -1,6 +1,5 @@
 """progress.csv: what is written is what is read, and a resumed run goes on where its checkpoint stands."""
 
-import contextlib
 import math
 
 import pytest
@@ -12,26 +11,8 @@ from escalade.storage.run_folder import RunFolder
 
 def row(generation, evaluation=None):
     rank = None if evaluation is None else 3
-    third = 1 / 3
-    return Row(
-        generation,
-        8,
-        100,
-        0.5,
-        third,
-        0.2,
-        -1e300,
-        9.0,
-        12.5,
-        evaluation,
-        rank,
-        0.1,
-        math.nan,
-        0.0,
-        7.0,
-        40,
-        0,
-    )
+    returns = (1 / 3, 0.2, -1e300, 9.0)
+    return Row(generation, 8, 100, 0.5, *returns, 12.5, evaluation, rank, 0.1, math.nan, 0.0, 7.0, 40, 0)
 
 
 def progress(path):
@@ -60,23 +41,16 @@ def test_rows_read_back_as_they_were(tmp_path):
     assert path.read_text().splitlines()[0] == ",".join(COLUMNS)
 
 
-def test_every_row_is_readable_at_once(tmp_path):
-    file = progress(tmp_path / "progress.csv")
-    for generation in (1, 2, 3):
-        file.generation(row(generation))
-        assert len(read_progress(tmp_path / "progress.csv")["generation"]) == generation
-    file.close()
-
-
 @pytest.mark.parametrize(
-    "tail", ["", "4,8,100", "4,8,100,0.5,0.3,0.2,-1.0,9.0,12.5,,,0.1,0.02,0.0", "\ufffd\x00"]
+    "tail", [b"", b"4,8,100", b"4,8,100,0.5,0.3,0.2,-1.0,9.0,12.5,,,0.1,0.02,0.0", b"4,\xff\x00"]
 )
 def test_a_rewound_file_goes_on_as_if_never_interrupted(tail, tmp_path):
     whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
     written(whole, [row(g) for g in (1, 2, 3, 4)])
     written(cut, [row(g) for g in (1, 2, 3)])
-    with cut.open("a") as file:
+    with cut.open("ab") as file:
         file.write(tail)
+    assert [found.generation for found in read_rows(cut)] == [1, 2, 3]  # a line that was cut short is none
     assert rewind(cut, 2) == 1
     written(cut, [row(3), row(4)])
     assert cut.read_bytes().replace(b"\r\n", b"\n") == whole.read_bytes().replace(b"\r\n", b"\n")
@@ -88,14 +62,6 @@ def test_rewinding_nothing_is_fine(tmp_path):
     written(tmp_path / "p.csv", [row(1)])
     assert rewind(tmp_path / "p.csv", 5) == 0
     assert len(read_progress(tmp_path / "p.csv")["generation"]) == 1
-
-
-def test_undecodable_tails_are_dropped(tmp_path):
-    written(tmp_path / "p.csv", [row(1), row(2)])
-    with (tmp_path / "p.csv").open("ab") as file:
-        file.write(b"3,\xff\xfe")
-    rewind(tmp_path / "p.csv", 2)
-    assert read_progress(tmp_path / "p.csv")["generation"] == [1, 2]
 
 
 def test_a_full_disk_is_reported_and_closing_stays_quiet(tmp_path):
@@ -117,14 +83,3 @@ def test_other_files_are_refused(content, tmp_path):
     (tmp_path / "p.csv").write_text(content)
     with pytest.raises(InputError, match=r"not a progress\.csv"):
         read_progress(tmp_path / "p.csv")
-
-
-@pytest.mark.parametrize("cut", ["4,8,,0.5", "4,8,100,1e-", "4"])
-def test_a_last_line_that_a_full_disk_cut_is_left_out(cut, tmp_path):
-    path = tmp_path / "progress.csv"
-    with contextlib.closing(progress(path)) as file:
-        for generation in (1, 2, 3):
-            file.generation(row(generation))
-    with path.open("a") as file:
-        file.write(cut)
-    assert [found.generation for found in read_rows(path)] == [1, 2, 3]

@@ -12,7 +12,6 @@ from escalade import InputError
 from escalade.recorders import Goals, ProgressFile
 from escalade.recorders.registry import RECORDERS, RunInfo, check_recorders, start_recorder
 from escalade.storage.run_folder import RunFolder
-from escalade.support.registry import Entry
 
 
 class Counting:
@@ -48,19 +47,6 @@ def test_every_name_makes_a_recorder(run):
     assert isinstance(made["csv"], ProgressFile)
 
 
-def test_one_entry_makes_a_recorder_known(run, monkeypatch):
-    monkeypatch.setitem(RECORDERS, "count", Entry("a count", f"{__name__}:Counting"))
-    recorder = start_recorder("count", run)
-    recorder.generation(None)
-    recorder.close()
-    assert (run.folder.path / "count.txt").read_text() == "1"
-
-
-def test_a_recorder_that_is_made_is_taken_as_it_is(run):
-    made = Counting(run)
-    assert start_recorder(made, run) is made
-
-
 def test_a_class_is_no_recorder(run):
     with pytest.raises(InputError, match=r"^`recorders`: .*Counting.* is no recorder: it needs an object"):
         check_recorders([Counting])
@@ -74,13 +60,6 @@ def test_a_function_that_makes_no_recorder_is_one_line(run):
 
 def replaced(run):
     return run
-
-
-def test_an_unknown_name_is_answered_with_its_nearest(run):
-    with pytest.raises(InputError, match=r"unknown `recorders` 'consol'; did you mean console\?"):
-        start_recorder("consol", run)
-    with pytest.raises(InputError, match=r"unknown `recorders` 'xyz': it must be one of csv, console"):
-        start_recorder("xyz", run)
 
 
 def test_recorders_are_told_what_evolve_was_given(tmp_path, monkeypatch):

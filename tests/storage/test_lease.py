@@ -65,10 +65,10 @@ def test_a_lease_that_cannot_be_read_leaves_the_run_alone(far, monkeypatch):
     assert (far.path / LEASE).exists()
 
 
-def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(monkeypatch):
+def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(tmp_path, monkeypatch):
     beats, enough = [], threading.Event()
 
-    def write():
+    def write(lease, who):
         beats.append(len(beats))
         if len(beats) == 2:
             raise escalade.StorageFailure("away")
@@ -76,7 +76,8 @@ def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(monkeyp
             enough.set()
 
     monkeypatch.setattr(mirror, "PERIOD", 0.001)
-    with mirror._beating(write):
+    monkeypatch.setattr(Mirror, "beat", write)
+    with Mirror(tmp_path, str(tmp_path / "far")).led_by("somebody"):
         assert enough.wait(30)
     count = len(beats)
     assert not any(thread.name == "escalade-lease" for thread in threading.enumerate())

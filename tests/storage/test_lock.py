@@ -37,13 +37,6 @@ def test_a_lock_is_held_once_and_can_be_taken_again(tmp_path):
     second.release()
 
 
-def test_an_object_that_is_gone_holds_nothing(tmp_path):
-    first = FolderLock(tmp_path)
-    first.acquire()
-    del first
-    FolderLock(tmp_path).acquire()
-
-
 def test_a_process_that_is_killed_holds_nothing(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
