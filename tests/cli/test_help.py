@@ -31,7 +31,7 @@ def test_the_commands():
 def test_each_flag_names_its_choices_or_form_and_its_default(command):
     wrong = {}
     for action in flags(command):
-        formless = isinstance(action, argparse.BooleanOptionalAction | argparse._StoreTrueAction)
+        formless = isinstance(action, argparse.BooleanOptionalAction | argparse._StoreConstAction)
         form = action.metavar or ""
         if not formless and not re.fullmatch(
             r"\{[\w,.-]+\}|[A-Z][A-Z.,=]*|[a-zA-Z|]+\|[a-zA-Z|]+|RUN\[:CHECKPOINT\]|N\[:max\]", form
