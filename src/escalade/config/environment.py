@@ -81,7 +81,7 @@ class EnvironmentOptions:
     frame_stack: int = _frames(1, "the latest frames that make one observation", min=1, max=1000)
     noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none", min=0)
     sticky_actions: float | None = _frames(
-        None, "probability that the last action is repeated", unset="the environment's", min=0, below=1
+        None, "Atari: probability that the last action is repeated", unset="the environment's", min=0, below=1
     )
 
 

@@ -170,9 +170,7 @@ class ActionMap:
     def _bin_values(self, space: spaces.Box) -> Array:
         """Shape (dimensions, bins)."""
         kind, _, rest = self.head.partition(":")
-        # The width of a Box of small whole numbers need not be one of them.
-        exact = np.float64 if space.dtype.kind in _WHOLE else space.dtype
-        low, high = (bound.reshape(-1, 1).astype(exact) for bound in (space.low, space.high))
+        low, high = (bound.reshape(-1, 1).astype(np.float64) for bound in (space.low, space.high))
         try:
             numbers = [float(number) for number in rest.split(",")]
         except ValueError:

@@ -23,7 +23,7 @@ from escalade.envs.pixels.frames import Frames
 from escalade.envs.pixels.wrappers import frame_limit, is_atari
 from escalade.envs.process import close, closed_on_error, headless, mujoco_quiet, quiet
 from escalade.envs.providers import pip_line
-from escalade.envs.readable import check_images, readable, text_parts
+from escalade.envs.readable import readable
 from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space, plain
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
@@ -212,7 +212,6 @@ def resolve(
     observation, action = plain(env.observation_space), plain(env.action_space)
     try:
         check_observation_space(observation)
-        check_images(observation)
         # Wrappers may add entries of their own: what is missing is then told by the first episodes.
         known = env.unwrapped.infos if bare.exclusive and not wrappers else bare.info_keys  # type: ignore[attr-defined]
         if unknown := [key for key in bare.info_keys if key not in known]:
@@ -230,7 +229,7 @@ def resolve(
         max_episode_steps=limit,
         observation_space=observation,
         action_space=action,
-        text_parts=text_parts(env),
+        text_parts=env.get_wrapper_attr("text_parts") if env.has_wrapper_attr("text_parts") else (),
         fresh=fresh_environments or needs_fresh(spec),
     )
 

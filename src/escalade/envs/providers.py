@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
-from dataclasses import dataclass
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -15,28 +14,19 @@ from escalade.errors import InputError
 from escalade.support.imports import install
 from escalade.support.shared import without_warnings
 
-
-@dataclass(frozen=True)
-class _Provider:
-    package: str
-    extra: str
-    """Escalade's extra that installs it."""
-    ids: re.Pattern[str]
-    """Ids that nothing else has."""
-
-
-_PROVIDERS = (
-    _Provider("ale_py", "atari", re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")),
-    _Provider("pybullet_envs_gymnasium", "pybullet", re.compile(r".*Bullet(Deriv)?Env-v\d+$")),
-)
+_PROVIDERS = {
+    "ale_py": ("atari", re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")),
+    "pybullet_envs_gymnasium": ("pybullet", re.compile(r".*Bullet(Deriv)?Env-v\d+$")),
+}
+"""Packages: Escalade's extra that installs each, and ids that nothing else has."""
 
 
 def register_all() -> None:
     """Import all of these packages that are installed."""
-    for provider in _PROVIDERS:
-        if importlib.util.find_spec(provider.package) is not None:
+    for package in _PROVIDERS:
+        if importlib.util.find_spec(package) is not None:
             with quiet():
-                importlib.import_module(provider.package)
+                importlib.import_module(package)
 
 
 def register(env_id: str) -> None:
@@ -47,14 +37,14 @@ def register(env_id: str) -> None:
     """
     if env_id in gymnasium.registry:
         return
-    for provider in _PROVIDERS:
-        sure = provider.ids.match(env_id) is not None
-        if importlib.util.find_spec(provider.package) is None:
+    for package, (extra, ids) in _PROVIDERS.items():
+        sure = ids.match(env_id) is not None
+        if importlib.util.find_spec(package) is None:
             if sure:
-                raise InputError(f"environment {env_id} needs a package: {install(provider.extra)}")
-        elif sure or provider.package == "ale_py":  # Atari's older ids, such as Pong-v4, have no mark
+                raise InputError(f"environment {env_id} needs a package: {install(extra)}")
+        elif sure or package == "ale_py":  # Atari's older ids, such as Pong-v4, have no mark
             with without_warnings():
-                importlib.import_module(provider.package)
+                importlib.import_module(package)
 
 
 _EXTRAS = {

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import gymnasium
 from gymnasium import spaces
 
-from escalade.envs.spaces import SMALL_IMAGE, UnsupportedSpace, is_image, parts_of, short
+from escalade.envs.spaces import is_image, parts_of
 
 Env = gymnasium.Env[Any, Any]
 
@@ -18,7 +17,7 @@ class Readable(gymnasium.ObservationWrapper[Any, Any, Any]):
 
     def __init__(self, env: Env, kept: dict[Any, spaces.Space[Any]], left_out: tuple[str, ...]) -> None:
         super().__init__(env)
-        self._kept, self.left_out = list(kept), left_out
+        self._kept, self.text_parts = list(kept), left_out
         first, *others = kept.values()
         self._is_image = is_image(first) and not others
         self.observation_space = first if self._is_image else spaces.Dict([*kept.items()])
@@ -43,36 +42,3 @@ def readable(env: Env) -> Env:
     if kept and (left_out or (len(kept) == 1 and is_image(*kept.values()))):
         return Readable(env, kept, left_out)
     return env
-
-
-def check_images(space: spaces.Space[Any]) -> None:
-    """Refuse a Dict or Tuple with a large image: networks take one image, or one vector.
-
-    Raises:
-        UnsupportedSpace: names the image and the wrappers that choose what a policy reads.
-    """
-    parts = parts_of(space) if isinstance(space, spaces.Dict | spaces.Tuple) else []
-    for key, part in parts:
-        if (size := _largest_image(part)) > SMALL_IMAGE:
-            rest = [other for other, _ in parts if other != key]
-            others = f', or the others, with "gymnasium.wrappers:FilterObservation({rest})"' if rest else ""
-            raise UnsupportedSpace(
-                f"observation space {short(space)} has an image of {size:,} numbers beside other parts, "
-                f"and at most {SMALL_IMAGE:,} are flattened: choose what the policy reads, as with "
-                f'`wrappers` "gymnasium.wrappers:FilterObservation({[key]})"{others}'
-            )
-
-
-def _largest_image(space: spaces.Space[Any]) -> int:
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        return max((_largest_image(part) for _, part in parts_of(space)), default=0)
-    return math.prod(space.shape or ()) if is_image(space) else 0
-
-
-def text_parts(env: Env) -> tuple[str, ...]:
-    """Return the names of the text parts that :func:`readable` left out of the environment's observations."""
-    while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, Readable):
-            return env.left_out
-        env = env.env
-    return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium import spaces
@@ -40,7 +40,9 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
                 "take vectors and images of 3: wrap the environment so that it returns one of these"
             )
     elif isinstance(space, spaces.Dict | spaces.Tuple):
-        for _, part in parts_of(space):
+        for key, part in parts_of(space):
+            if is_image(part) and not is_small(part):
+                _refuse_image(space, key)
             if not is_small(part):
                 check_observation_space(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
@@ -48,6 +50,17 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
             f"observation space {short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
             "MultiBinary, Dict or Tuple"
         )
+
+
+def _refuse_image(space: spaces.Space[Any], key: Any) -> NoReturn:
+    """Name the wrappers that choose what a policy reads: networks take one image, or one vector."""
+    rest = [other for other, _ in parts_of(space) if other != key]
+    others = f', or the others, with "gymnasium.wrappers:FilterObservation({rest})"' if rest else ""
+    raise UnsupportedSpace(
+        f"observation space {short(space)} has an image of more than {SMALL_IMAGE:,} numbers beside other "
+        f"parts: choose what the policy reads, as with `wrappers` "
+        f'"gymnasium.wrappers:FilterObservation({[key]})"{others}'
+    )
 
 
 def observation_size(space: spaces.Space[Any]) -> int:

@@ -128,13 +128,11 @@ def test_atari_images_are_those_of_gymnasiums_wrappers(grey, skip):
 @pytest.mark.parametrize("grey", ON_OFF)
 @pytest.mark.parametrize("skip", [1, 2])
 def test_images_of_others_are_those_of_gymnasiums_wrappers(grey, skip):
-    for cut, size, stack, pooled, sticky in itertools.product(
-        ((), CROP), ((), (5, 6)), (1, 3), ON_OFF, (None, 0.5)
-    ):
+    for cut, size, stack, pooled in itertools.product(((), CROP), ((), (5, 6)), (1, 3), ON_OFF):
         if pooled and (skip or 1) < 2:
             continue
-        frames = Frames(grey, cut, size, skip, pooled, stack, sticky_actions=sticky)
-        theirs = wrappers.StickyAction(Recorded(), sticky) if sticky else Recorded()
+        frames = Frames(grey, cut, size, skip, pooled, stack)
+        theirs = Recorded()
         if pooled:
             theirs = wrappers.MaxAndSkipObservation(theirs, skip)
         elif (skip or 1) > 1:
@@ -202,6 +200,7 @@ def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
 
 
 REFUSED = [
+    (Frames(sticky_actions=0.5), "rgb", PLAIN, "`sticky_actions` is for ALE's games"),
     (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for ALE's games, and Recorded-v0 is none of them"),
     (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 gives none"),
     (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`frame_skip` needs images"),
@@ -243,19 +242,6 @@ def test_an_environment_that_shares_and_writes_is_stacked_and_repeated_as_others
     np.testing.assert_array_equal(stacked[:, 0], [2, 4, 6])
     assert env.unwrapped.taken == [1.0] * 6
     assert action[0] == 1
-
-
-def test_sticky_actions_follow_from_the_seed_in_an_environment_with_a_generator_of_its_own():
-    env = Frames(sticky_actions=0.5).wrap(Odd(), PLAIN)
-
-    def taken(seed):
-        env.reset(seed=seed)
-        for number in range(6):
-            env.step(np.array([number], np.float32))
-        return env.unwrapped.taken
-
-    first, other = taken(3), taken(4)
-    assert taken(3) == first != other != list(range(6))
 
 
 def test_the_last_image_of_an_episode_is_pooled_with_none_of_another():

@@ -16,7 +16,6 @@ from escalade.envs.pixels.wrappers import (
     STICKINESS,
     FrameSkip,
     Owned,
-    StickyAction,
     as_image,
     channels_first,
     channels_last,
@@ -53,7 +52,7 @@ class Frames:
     noop_max: int = 0
     """An episode of an Atari game starts with 1 to this many no-ops."""
     sticky_actions: float | None = None
-    """Probability that the last action is repeated (Machado et al. 2018); None is as it is there."""
+    """Probability that a game's last action is repeated (Machado et al. 2018); None is as it is there."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Frames:
@@ -111,11 +110,9 @@ class Frames:
             spec: the environment's.
             kwargs: its arguments in the run.
         """
-        own, chance = 0.0, self.sticky_actions or 0.0
-        if is_atari(spec):
-            own = spec.kwargs.get(_STICKY, STICKINESS)
-            chance = (self.kwargs(spec) | kwargs).get(_STICKY, own)
-        if own == chance == 0:
+        own = spec.kwargs.get(_STICKY, STICKINESS)
+        chance = (self.kwargs(spec) | kwargs).get(_STICKY, own)
+        if not is_atari(spec) or own == chance == 0:
             return ""
         return f"sticky actions {chance:g}" + (f" instead of its {own:g}" if own != chance else "")
 
@@ -154,12 +151,10 @@ class Frames:
         return Game(env, view, self.pooled_skip, self.frame_stack, self.noop_max, shows_end=self.off)
 
     def _wrap_plain(self, env: Env, spec: EnvSpec) -> Env:
-        self._refuse(("noop_max",), f"is for ALE's games, and {spec.id} is none of them")
+        self._refuse(("noop_max", "sticky_actions"), f"is for ALE's games, and {spec.id} is none of them")
         if len(env.observation_space.shape or ()) < 2:
             self._refuse(_OF_IMAGES, f"needs images, and {spec.id} gives none")
         env = Owned(env)
-        if self.sticky_actions is not None:
-            env = StickyAction(env, self.sticky_actions)
         if self.frame_skip is not None and self.frame_skip > 1:
             env = FrameSkip(env, self.frame_skip, self.max_pool)
         if not (self.crop or self.grayscale or self.size):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces, wrappers
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.utils import seeding
 
 from escalade.envs.spaces import is_image
 from escalade.envs.wrapping import one_number
@@ -64,83 +63,56 @@ class Owned(gymnasium.Wrapper[Any, Any, Any, Any]):
 _BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing, Owned)
 
 
-class SkippedRendering:
-    """Lets the pictures of an environment be left out where that changes nothing else, and nobody watches.
+def _drawn_apart(env: Env) -> Any:
+    """Gymnasium's CarRacing inside, whose drawing reads the world and leaves it as it is; None for others.
 
-    That is Gymnasium's CarRacing, whose drawing reads the world and leaves it as it is. Where another
-    wrapper stands between, which may look at the pictures, all are drawn.
+    None too if another wrapper stands between, which may look at the pictures, or somebody watches.
     """
+    inner = env
+    while isinstance(inner, _BLIND):
+        inner = inner.env
+    known = type(inner).__module__ == "gymnasium.envs.box2d.car_racing"
+    return inner if known and inner.render_mode != "human" else None
 
-    def __init__(self, env: Env) -> None:
-        inner = env
-        while isinstance(inner, _BLIND):
-            inner = inner.env
-        module, name = type(inner).__module__, type(inner).__name__
-        drawn = (module, name) == ("gymnasium.envs.box2d.car_racing", "CarRacing")
-        watched = inner.render_mode == "human"  # a window shows every frame, at its own speed
-        self._env: Any = inner if drawn and not watched else None
 
-    def skipped(self) -> AbstractContextManager[None]:
-        """While it lasts, steps give the picture before them."""
-        return nullcontext() if self._env is None else self._without_drawing()
-
-    def draw(self, observation: Any) -> Any:
-        """The picture of the world as it stands, where it was left out; ``observation`` elsewhere."""
-        if self._env is None:
-            return observation
-        return type(self._env)._render(self._env, "state_pixels")
-
-    @contextmanager
-    def _without_drawing(self) -> Iterator[None]:
-        self._env._render = lambda mode: self._env.state
-        try:
-            yield
-        finally:
-            del self._env._render  # the class's own stands behind it
+@contextmanager
+def _undrawn(car: Any) -> Iterator[None]:
+    """While it lasts, steps give the picture before them."""
+    car._render = lambda mode: car.state
+    try:
+        yield
+    finally:
+        del car._render  # the class's own stands behind it
 
 
 class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
 
-    Observations that are left out are not drawn if that is a matter of cost alone: see
-    :class:`SkippedRendering`. With ``pool``, the observation is the maximum of the last two, or the only one
-    (Mnih et al. 2015): Gymnasium's MaxAndSkipObservation pools with one of an earlier step, or of an earlier
-    episode, if an episode ends before the last two.
+    Observations that are left out are not drawn if that is a matter of cost alone. With ``pool``, the
+    observation is the maximum of the last two, or the only one (Mnih et al. 2015): Gymnasium's
+    MaxAndSkipObservation pools with one of an earlier step, or of an earlier episode, if an episode ends
+    before the last two.
     """
 
     def __init__(self, env: Env, skip: int, pool: bool = False) -> None:
         super().__init__(env)
         self._skip, self._pool = skip, pool
-        self._rendering = SkippedRendering(env)
+        self._car: Any = None if pool else _drawn_apart(env)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         total, latest = 0.0, list[Any]()
         for left in reversed(range(self._skip)):
-            unseen = left > 0 and not self._pool
-            with self._rendering.skipped() if unseen else nullcontext():
+            unseen = left > 0 and self._car is not None
+            with _undrawn(self._car) if unseen else nullcontext():
                 observation, reward, terminated, truncated, info = self.env.step(action)
             total += one_number(reward)
             ended = terminated or truncated
-            if ended and unseen:
-                observation = self._rendering.draw(observation)
+            if ended and unseen:  # its last picture was left out
+                observation = self._car._render("state_pixels")
             latest = [*latest[-1:], observation]
             if ended:
                 break
         return np.max(latest, axis=0) if self._pool else observation, total, terminated, truncated, info
-
-
-class StickyAction(wrappers.StickyAction[Any, Any]):
-    """Gymnasium's, whose draws follow from the episode's seed in every environment.
-
-    They come from the environment's generator, which one with a generator of its own leaves unseeded.
-    """
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        before = self.np_random
-        found = super().reset(seed=seed, options=options)
-        if seed is not None and self.np_random is before:
-            self.np_random = seeding.np_random(seed)[0]
-        return found
 
 
 def channels_first(env: Env) -> Env:
