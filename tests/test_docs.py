@@ -13,9 +13,6 @@ import pytest
 
 import escalade
 import escalade.strategies
-from escalade.cli.arguments import flag
-from escalade.config import forms
-from escalade.config.options import OPTIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
 README = "../README.md"
@@ -95,17 +92,6 @@ def test_the_reference_has_every_name_that_is_promised_and_no_whole_module():
 def test_the_tables_of_the_guides_are_those_of_the_code():
     for path, text in tables.pages().items():
         assert path.read_text() == text, f"run python docs/tables.py: {path.name} is outdated"
-
-
-def test_the_page_of_options_has_every_option():
-    text = (DOCS / "options.md").read_text()
-    for name, option in OPTIONS.items():
-        (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
-        assert option.metadata["help"].replace("|", "\\|") in row
-        assert f"{'ENV' if name == 'env' else flag(name)}" in row
-        assert f"| {forms.default(name)} |" in row
-    (lr,) = [line for line in text.splitlines() if line.startswith("| `lr` |")]
-    assert lr.endswith("| train; openai-es, ars, pgpe, snes, simple-gaussian, cem, xnes, des |")
 
 
 def runs(text, folder):

@@ -127,9 +127,7 @@ def test_a_strategy_fills_an_archive(strategy):
     again, _ = improve(make)
     assert_same(archive, again)
     other, _ = improve(partial(make, seed=2))
-    assert contents(other)["solution"].shape != contents(archive)["solution"].shape or not np.array_equal(
-        contents(other)["solution"], contents(archive)["solution"]
-    )
+    assert not np.array_equal(contents(other)["objective"], contents(archive)["objective"])
     assert emitter.restarts < 60
 
 
@@ -163,19 +161,6 @@ def test_an_emitter_begins_anew_once_its_search_has_converged():
         fitness = -((solutions - 0.5) ** 2).sum(axis=1)
         emitter.tell(solutions, fitness, solutions, {"status": np.ones(6), "value": fitness})
     assert emitter.restarts >= 1
-
-
-def test_another_ranker_asks_for_the_objective_alone():
-    make = partial(
-        qd.StrategyEmitter,
-        x0=np.zeros(5),
-        population=12,
-        sigma=0.3,
-        seed=1,
-        ranker=ribs.emitters.rankers.ObjectiveRanker,
-    )
-    archive, _ = improve(make, 30)
-    assert archive.stats.obj_max > -0.05
 
 
 # What is refused

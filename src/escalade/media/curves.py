@@ -30,7 +30,6 @@ X_AXES = {
 class Curves:
     """The tables of a run. Columns are arrays, one number a row, NaN for an empty cell."""
 
-    name: str
     progress: Mapping[str, Array]
     summary: Mapping[str, Any] = field(default_factory=dict)
     population: Mapping[str, Array] = field(default_factory=dict)
@@ -65,7 +64,7 @@ def read_curves(run: AnyPath, target: float | None = None, *, cut: bool = False)
     folder = RunFolder(run)
     progress = {key: np.array(values) for key, values in columns_of(folder).items()}
     population = {key: numbers_of(cells) for key, cells in table_of(folder.population).items()}
-    return Curves("", progress, folder.read_summary(), population, target, cut)
+    return Curves(progress, folder.read_summary(), population, target, cut)
 
 
 def table_of(path: Path) -> dict[str, list[str]]:

@@ -4,7 +4,6 @@ from torch import nn
 
 import escalade
 from escalade.config.options import Config
-from escalade.training.run_facts import assignments
 from escalade.wings.analysis.groups import find_runs, group_runs
 from escalade.wings.many_runs.series import series_folder
 
@@ -61,12 +60,6 @@ def test_runs_that_were_evaluated_again_are_of_the_same_configuration(tmp_path):
     again = SMALL | options | {"eval_episodes": 4}  # finished runs are evaluated again, and not trained
     runs = escalade.train("CartPole-v1", seeds=range(2), **again)
     assert [(run.summary["eval_episodes"], run.summary["generations"]) for run in runs] == [(4, 1)] * 2
-
-
-def test_options_without_a_strategy_stand_as_they_are():
-    assert assignments({"lr": 1e-5, "sigma": 1234.5678}, ["lr", "sigma"]) == "lr=1e-05, sigma=1234.6"
-    own = {"strategy": "mine:Own", "optimizer": "adam"}
-    assert assignments(own, own) == "strategy=mine:Own, optimizer=adam"
 
 
 def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):

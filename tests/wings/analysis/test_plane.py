@@ -35,7 +35,7 @@ def test_a_centre_has_a_way_through_its_first_two_numbers(behaviours, way):
 )
 def test_coverage_counts_cells_of_behaviours_and_never_of_time(behaviours, cells):
     generations = np.arange(1.0, len(behaviours) + 1)
-    curves = Curves("run", {"generation": generations, "env_steps": 10 * generations})
+    curves = Curves({"generation": generations, "env_steps": 10 * generations})
     (line,) = coverage(archived(behaviours), curves, "steps").lines
     np.testing.assert_array_equal(line.at, 10 * generations)
     assert line.values.tolist() == cells

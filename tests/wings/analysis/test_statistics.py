@@ -14,11 +14,6 @@ FIRST = [np.array([0.0, 0.5, 1.0, 0.3]), np.array([0.2, 0.9])]  # two tasks, of 
 SECOND = [np.array([0.5, 0.5]), np.array([0.1, 0.2, 1.5])]
 
 
-def test_the_interquartile_score_pools_all_runs():
-    # of 0, 0.2, 0.3, 0.5, 0.9, 1 a quarter, rounded down, is one at either end
-    assert interquartile_score(FIRST) == pytest.approx((0.2 + 0.3 + 0.5 + 0.9) / 4)
-
-
 def test_a_profile_is_the_share_above_each_threshold_and_tasks_count_the_same():
     found = performance_profile(FIRST, np.array([0.0, 0.3, 0.9]))
     # above 0: 3 of 4 and 2 of 2; above 0.3: 2 of 4 and 1 of 2; above 0.9: 1 of 4 and 0 of 2

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +49,10 @@ class Archived:
         return self.behaviours[:, :2].astype(np.float64)
 
 
-def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
+def shared_charts(runs: Mapping[str, Curves], over: str) -> list[Chart]:
     """Charts that hold every run: a curve each."""
-    several = len(runs) > 1
-    info = dict.fromkeys(name for run in runs for name in run.progress if name not in COLUMNS)
+    several = len(runs) > 1  # the lines of one run need no names
+    info = dict.fromkeys(name for run in runs.values() for name in run.progress if name not in COLUMNS)
     returns = {"eval_return_mean": "Return of evaluations", "return_mean": "Mean return of the population"}
     titles = {
         **(returns if several else {}),
@@ -66,11 +66,14 @@ def shared_charts(runs: Sequence[Curves], over: str) -> list[Chart]:
         **_NOVELTY,
         **{name: _info_title(name) for name in info if name not in (*_NOVELTY, CENTER)},
     }
-    charts = [] if several else [replace(learning_curve(runs[0], over), note=_cut(runs))]
-    targets = {run.target for run in runs}
+    charts = [] if several else [learning_curve(run, over) for run in runs.values()]
+    targets = {run.target for run in runs.values()}
     for name, title in titles.items():
-        lines = [run.line(run.name if several else "", name, over, style) for style, run in enumerate(runs)]
-        note = _cut(runs) if name == "return_mean" else _NOTES.get(name, "")
+        lines = [
+            run.line(label if several else "", name, over, style)
+            for style, (label, run) in enumerate(runs.items())
+        ]
+        note = _cut(runs.values()) if name == "return_mean" else _NOTES.get(name, "")
         target = next(iter(targets)) if name in returns and len(targets) == 1 else None
         chart = Chart(title, X_AXES[over][1], lines, target=target, note=note)
         unneeded = name == "nonfinite" and not any(np.nansum(line.values) for line in lines)
@@ -123,7 +126,7 @@ def coverage(archived: Archived, run: Curves, over: str) -> Chart:
     return Chart("Cells with a behaviour", X_AXES[over][1], [line], note=note)
 
 
-def _cut(runs: Sequence[Curves]) -> str:
+def _cut(runs: Iterable[Curves]) -> str:
     return _CUT if any(run.cut for run in runs) else ""
 
 

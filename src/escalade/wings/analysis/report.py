@@ -64,7 +64,7 @@ def report(
     folders = find_runs(places)
     named = zip(folders, _names(folders), strict=True)
     reported = [Reported(read_facts(folder), name) for folder, name in named]
-    axis = axis_of((run.curves.progress for run in reported), over)
+    axis = axis_of((run.facts.curves.progress for run in reported), over)
     check_installed("a report", "plot", "matplotlib")
     if video:
         from escalade.api.evaluate import render

@@ -98,14 +98,14 @@ def _comparison(found: Comparison, drawn: GroupCharts) -> str:
 
 
 def _learning(runs: Sequence[Reported], over: str) -> str:
-    curves = [run.curves for run in runs]
+    curves = {run.name: run.facts.curves for run in runs}
     parts = [_section("Learning", _charts(shared_charts(curves, over)))]
     for run in runs:
         name = f": {run.name}" if len(runs) > 1 else ""
         if run.archived is not None:
-            charts = [paths(run.archived), coverage(run.archived, run.curves, over)]
+            charts = [paths(run.archived), coverage(run.archived, run.facts.curves, over)]
             parts.append(_section(f"Novelty{name}", _charts(charts)))
-        if own := own_charts(run.curves, run.workers, over):
+        if own := own_charts(run.facts.curves, run.workers, over):
             parts.append(_section(f"Population and workers{name}", _charts(own)))
     return "".join(parts)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
-from escalade.media.curves import Curves, numbers_of, table_of
+from escalade.media.curves import numbers_of, table_of
 from escalade.media.figure import Array
 from escalade.recorders import read_notes
 from escalade.storage.tensors import Stored
@@ -29,11 +29,6 @@ class Reported:
 
     facts: RunFacts
     name: str
-
-    @cached_property
-    def curves(self) -> Curves:
-        """The run's tables, by its name in the report."""
-        return replace(self.facts.curves, name=self.name)
 
     @cached_property
     def options(self) -> dict[str, str]:

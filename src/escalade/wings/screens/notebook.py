@@ -54,7 +54,7 @@ class NotebookPlot:
 
     def _draw(self) -> bytes:
         progress = {name: np.array(column, float) for name, column in dict(History(self._rows)).items()}
-        chart = learning_curve(Curves("", progress, target=self._goals.target_return), "steps")
+        chart = learning_curve(Curves(progress, target=self._goals.target_return), "steps")
         last = self._rows[-1]
         title = f"generation {last.generation:,}, {duration(last.seconds)}"
         return rendered(figure_of([replace(chart, title=title)]), "png")
