@@ -506,26 +506,6 @@ class Stuck(gymnasium.Env[Any, Any]):
         return np.zeros(2, np.float32), 1.0, self.done >= 20, False, {}
 
 
-_CLASSES = [Tiny, Walk, Raises, Stays, Fragile, Blocks, Halts, Shown, Closes, Diverges, Particular]
-_CLASSES += [
-    Pays,
-    Clock,
-    Same,
-    Remembers,
-    Unseeded,
-    Informs,
-    Succeeds,
-    Blind,
-    Shares,
-    Misfits,
-    Chance,
-    Spoils,
-    Stuck,
-]
-for _class in _CLASSES:
-    gymnasium.register(f"{_class.__name__}-v0", entry_point=f"tests.environments:{_class.__name__}")
-
-
 class Ends(Walk):
     """Ends in another ``form``: ``numpy`` and ``array`` are booleans, ``text`` says "no" all the time."""
 
@@ -547,9 +527,6 @@ class Ends(Walk):
         if self.which == "terminated":
             return observation, reward, self.form(terminated), truncated, info
         return observation, reward, terminated, self.form(truncated), info
-
-
-gymnasium.register("Ends-v0", entry_point="tests.environments:Ends")
 
 
 class Twice(Walk):
@@ -584,30 +561,9 @@ def same() -> Any:
     return _walk
 
 
-def same_in_wrappers() -> Any:
-    """Return a new wrapper around one object for all."""
-    return gymnasium.wrappers.TimeLimit(_walk, 5)
-
-
 def same_by_hand() -> Any:
     """The same with a wrapper of another class."""
     return ByHand(_walk)
-
-
-class Adapter(Walk):
-    """Keeps one object for all in a private attribute."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._env = _walk
-
-
-def wrap_same(env: Any) -> Any:
-    """Wrap one object for all, whatever is to be wrapped."""
-    return ByHand(_walk)
-
-
-gymnasium.register("Twice-v0", entry_point="tests.environments:Twice")
 
 
 class Generated(Walk):
@@ -664,10 +620,6 @@ class Compiles(Walk):
             Compiles.takes(0.125 if self.compiled else 100.0)
         self.compiled = True
         return super().step(action)
-
-
-gymnasium.register("OwnGenerator-v0", entry_point="tests.environments:OwnGenerator")
-gymnasium.register("Compiles-v0", entry_point="tests.environments:Compiles")
 
 
 class Doors(gymnasium.Env[Any, Any]):
@@ -748,3 +700,8 @@ class Moves(Walk):
     def __init__(self, to: str) -> None:
         super().__init__()
         os.chdir(to)
+
+
+for _name, _class in list(globals().items()):
+    if isinstance(_class, type) and issubclass(_class, gymnasium.Env) and _class.__module__ == __name__:
+        gymnasium.register(f"{_name}-v0", entry_point=f"{__name__}:{_name}")

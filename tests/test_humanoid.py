@@ -78,31 +78,3 @@ def test_both_sides_do_the_same_half_a_stride_apart(example, env):
 
 def test_its_springs_have_the_strength_of_the_motors(example, env):
     np.testing.assert_array_equal(env.unwrapped.model.actuator_gear[:, 0], example.TORQUE)
-
-
-def fall(env, acts):
-    """The steps of an episode until it falls, and the joints' angles in each, shape (steps, 17)."""
-    seen, _ = env.reset(seed=1)
-    angles, ended = [], False
-    while not ended:
-        seen, _, ended, _, _ = env.step(acts(seen))
-        angles.append(seen[5:22])
-    return np.array(angles)
-
-
-def test_it_begins_with_marching_on_the_spot_and_stands_longer_than_one_that_does_nothing(example, env):
-    policy, state = example.walker(45, 17), torch.zeros(1, 1)
-    assert not policy.initial_state(0).any()
-
-    def marches(seen):
-        nonlocal state
-        with torch.no_grad():
-            action, state = policy(torch.tensor(seen, dtype=torch.float32)[None], state)
-        return action[0].clamp(-0.4, 0.4).numpy()
-
-    angles = fall(env, marches)
-    right, left = angles[:, 6], angles[:, 10]  # knees
-    half = example.STRIDE // 2
-    assert right[:half].min() < -0.5 < left[:half].min()
-    assert left[half : 2 * half].min() < -0.5 < right[half : 2 * half].min()
-    assert len(angles) > 1.3 * len(fall(env, lambda seen: np.zeros(17, np.float32)))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import SlotError, resolve, settle_backend, vectorize
@@ -116,14 +115,6 @@ def test_a_users_class_under_a_known_id_stays_the_users(registered):
     assert settle_backend(resolve("CartPole-v1")).backend == "gymnasium"
 
 
-def test_wrappers_and_classes_in_a_users_registration_are_kept(registered):
-    wrapper = gymnasium.wrappers.ClipAction.wrapper_spec()
-    registered("Pendulum-v1", additional_wrappers=(wrapper,))
-    assert settle_backend(resolve("Pendulum-v1")).backend == "gymnasium"
-    registered("CartPole-v1", entry_point="gymnasium.envs.classic_control.cartpole:CartPoleEnv.__call__")
-    assert not is_gymnasiums_own(gymnasium.spec("CartPole-v1"))
-
-
 def test_gymnasiums_own_registrations_are_known():
     for env in [*ENVS, "Pendulum-v1", "LunarLanderContinuous-v3", "BipedalWalkerHardcore-v3", "Ant-v5"]:
         if env in gymnasium.registry:
@@ -166,11 +157,6 @@ class OneStep:
 
     def close(self):
         pass
-
-
-def test_envpool_by_name_is_refused_where_it_has_no_such_environment():
-    with pytest.raises(InputError, match=r"EnvPool has no Walk-v0.*`backend=gymnasium`"):
-        settle_backend(resolve("tests.environments:Walk-v0", backend="envpool"))
 
 
 def test_building_environments_prints_nothing(capfd, recwarn):
@@ -240,13 +226,6 @@ def test_what_cannot_be_resolved_is_refused(env, kwargs, kind, said):
 def test_a_render_mode_among_the_arguments_gives_way_to_that_of_a_film():
     own = resolve("CartPole-v1", {"render_mode": "human"}, backend="gymnasium")
     assert own.make(render_mode="rgb_array").render_mode == "rgb_array"
-
-
-def test_spaces_and_limits_are_read_from_the_environment():
-    environment = resolve("CartPole-v1")
-    assert environment.max_episode_steps == 500
-    assert environment.action_space == spaces.Discrete(2)
-    assert resolve("CartPole-v1", max_episode_steps=7).max_episode_steps == 7
 
 
 @pytest.mark.parametrize("form", ["float32", "int", "array", "tensor"])

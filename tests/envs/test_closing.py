@@ -90,12 +90,6 @@ def test_an_environment_that_is_refused_is_closed(monkeypatch):
     assert Remembers.closed == 1
 
 
-def test_check_says_so_and_goes_on():
-    with pytest.warns(RuntimeWarning, match="its episodes count all the same"):
-        report = escalade.check(ENV, max_episode_steps=5)
-    assert report.ok
-
-
 def test_it_is_said_once():
     with warnings.catch_warnings(record=True) as caught:
         for _ in range(3):

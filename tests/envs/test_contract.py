@@ -8,7 +8,7 @@ from gymnasium.experimental.functional import FuncEnv
 
 import escalade
 from escalade.envs import resolve, vectorize
-from escalade.errors import EnvironmentFailure, InputError
+from escalade.errors import InputError
 
 
 class Whole(gymnasium.Env):
@@ -26,10 +26,6 @@ class Whole(gymnasium.Env):
 class Seedless(Whole):
     def reset(self):
         return super().reset()
-
-
-class Spaceless(gymnasium.Env):
-    action_space = spaces.Discrete(2)
 
 
 class Asks(Whole):
@@ -135,11 +131,6 @@ def test_an_environment_that_steps_vectors_alone_is_not_supported_yet():
         resolve(f"{__name__}:VectorOnly-v0")
 
 
-def test_an_environment_without_a_space_is_named():
-    with pytest.raises(EnvironmentFailure, match=r"failed to start: .*'observation_space'"):
-        resolve(f"{__name__}:Spaceless")
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -156,7 +147,7 @@ def test_a_misfit_ends_training_in_one_line(name, said, tmp_path):
         escalade.train(f"{__name__}:{name}", run_dir=tmp_path / "run", **options)
 
 
-@pytest.mark.parametrize("name", ["same", "same_in_wrappers", "same_by_hand", "Adapter", "Twice"])
+@pytest.mark.parametrize("name", ["same", "same_by_hand", "Twice"])
 def test_one_object_for_all_episodes_is_refused(name, tmp_path):
     environment = resolve(f"tests.environments:{name}")
     with pytest.raises(InputError, match=r"^environment .* object was returned twice, .* in every call$"):

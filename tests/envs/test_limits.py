@@ -7,7 +7,6 @@ from tests.environments import Walk
 
 from escalade.envs import resolve
 from escalade.envs.environment import registered_limit
-from escalade.envs.pixels.frames import Frames
 
 NEVER = 10**9
 MAKES = "tests.envs.test_limits"
@@ -54,11 +53,3 @@ def test_of_several_limits_the_outermost_is_the_registered_one():
     assert registered_limit(twice, 1) == 4
     assert registered_limit(Walk("never"), 1) is None
     assert registered_limit(gymnasium.make("CartPole-v1"), 3) == 167  # of 500 steps
-
-
-def test_an_environment_says_what_cuts_its_episodes():
-    assert resolve("Pendulum-v1").limits == (200, None)
-    assert resolve("Pendulum-v1", max_episode_steps=300).limits == (300, None)
-    skipping = Frames(frame_skip=4)
-    assert resolve("Pendulum-v1", frames=skipping).limits == (None, 50)
-    assert resolve("Pendulum-v1", max_episode_steps=60, frames=skipping).limits == (NEVER, 60)

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from escalade.envs.pixels.frames import Frames, FrameSkip
+from escalade.envs.pixels.frames import FrameSkip
 
 pytest.importorskip("Box2D")
 ACTIONS = np.array([[0.0, 1.0, 0.0], [-1.0, 0.6, 0.0], [0.4, 0.0, 0.8], [0.3, 1.0, 0.0]])
@@ -66,12 +66,3 @@ def test_an_episode_that_ends_among_skipped_steps_ends_with_its_picture(limit):
         np.testing.assert_array_equal(observation, seen)
         assert (reward, ended) == (total, ends)
     assert ends == [False, True]
-
-
-def test_a_whole_episode_with_the_frames_option_is_drawn_once_a_step(drawn):
-    env = Frames(frame_skip=4).wrap(make(), gymnasium.spec("CarRacing-v3"))
-    env.reset(seed=6)
-    drawn.clear()
-    for _ in range(5):
-        env.step(ACTIONS[0])
-    assert drawn[id(env.unwrapped)] == 5

@@ -25,6 +25,9 @@ from escalade.envs.spaces import (
 SUPPORTED = [name for name in OBSERVATIONS if name not in ("film", "text", "sequence")]
 
 
+BOUNDED = [name for name in ACTIONS if name not in ("text", "dict")]
+
+
 @pytest.mark.parametrize("name", SUPPORTED)
 def test_supported_spaces_flatten_to_a_vector(name):
     space = OBSERVATIONS[name]()
@@ -38,17 +41,6 @@ def test_supported_spaces_flatten_to_a_vector(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("discrete", 4), ("multidiscrete", 5), ("dict", 7), ("tuple", 4), ("matrix", 6)]
-)
-def test_sizes(name, size):
-    assert observation_size(OBSERVATIONS[name]()) == size
-
-
-def test_discrete_is_one_hot_from_its_start():
-    assert flatten(spaces.Discrete(4, start=-1), 1).tolist() == [0, 0, 1, 0]
-
-
-@pytest.mark.parametrize(
     ("name", "said"),
     [
         ("film", "has 4 dimensions.*wrap"),
@@ -59,20 +51,6 @@ def test_discrete_is_one_hot_from_its_start():
 def test_others_are_refused(name, said):
     with pytest.raises(InputError, match=said):
         check_observation_space(OBSERVATIONS[name]())
-
-
-@pytest.mark.parametrize("name", SUPPORTED)
-def test_descriptions_restore_observation_spaces(name):
-    space = OBSERVATIONS[name]()
-    assert restore(json.loads(json.dumps(describe(space)))) == space
-
-
-@pytest.mark.parametrize("name", [name for name in ACTIONS if name not in ("text", "dict")])
-def test_descriptions_restore_action_spaces(name):
-    space = ACTIONS[name]()
-    restored = restore(json.loads(json.dumps(describe(space))))
-    assert restored == space
-    assert restored.dtype == space.dtype
 
 
 def test_the_order_of_a_dict_is_kept():
@@ -90,6 +68,15 @@ def test_same_compares_up_to_the_precision_of_bounds():
     assert not same(box, spaces.Discrete(2))
     assert same(spaces.Discrete(3), spaces.Discrete(3))
     assert not same(spaces.Discrete(3), spaces.Discrete(3, start=1))
+
+
+@pytest.mark.parametrize(
+    "space", [*(OBSERVATIONS[name]() for name in SUPPORTED), *(ACTIONS[name]() for name in BOUNDED)], ids=repr
+)
+def test_descriptions_restore_spaces(space):
+    restored = restore(json.loads(json.dumps(describe(space))))
+    assert restored == space
+    assert restored.dtype == space.dtype
 
 
 WHOLE = [

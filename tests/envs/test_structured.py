@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from gymnasium import spaces
 from tests.environments import HYBRID
 
 import escalade
@@ -57,11 +56,6 @@ def test_a_head_of_bins_is_for_the_boxes():
     assert [part.outputs for part in actions.parts] == [6, 4, 2, 5]
     with pytest.raises(InputError, match="needs a Box in the action space"):
         ActionMap(HYBRID["agents"](), head="uniform:3")
-
-
-def test_parts_that_are_not_supported_are_named():
-    with pytest.raises(InputError, match=r"action space Text.* is not supported: use Box"):
-        ActionMap(spaces.Tuple([spaces.Discrete(2), spaces.Text(3)]))
 
 
 def test_a_batch_is_one_action_of_arrays():

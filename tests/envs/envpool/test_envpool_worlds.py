@@ -40,11 +40,6 @@ def test_names_lead_to_envpools_ids(name, env_id):
     assert environment.max_episode_steps == 1000
 
 
-def test_gymnasiums_own_ids_stay_gymnasiums():
-    assert not resolve("CartPole-v1").exclusive
-    assert not resolve("HalfCheetah-v5").exclusive
-
-
 def test_an_id_of_gymnasiums_is_resolved_without_envpool():
     script = "import sys; from escalade.envs import resolve; resolve('CartPole-v1'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -96,12 +91,6 @@ def test_images_have_their_channels_first():
     image = np.arange(60, dtype=np.uint8).reshape(1, 5, 6, 2)
     np.testing.assert_array_equal(read([image]), image.transpose(0, 3, 1, 2))
     np.testing.assert_array_equal(read([image.transpose(0, 3, 1, 2)]), image.transpose(0, 3, 1, 2))
-
-
-def test_grids_of_numbers_are_vectors():
-    environment = resolve("Racetrack-v0")
-    assert environment.observation_space.shape == (288,)
-    assert vectorize(environment, 1).reset(seeded(0), seeded(1)).shape == (1, 288)
 
 
 def test_actions_are_choices_or_have_bounds():

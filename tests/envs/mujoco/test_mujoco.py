@@ -7,7 +7,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-import escalade
 from escalade import InputError
 from escalade.envs import Environment, SlotError, resolve, settle_backend, vectorize
 from escalade.envs.mujoco.backend import MujocoVector, _may_touch
@@ -58,16 +57,6 @@ def test_episodes_are_gymnasiums_in_slots_in_any_order_and_used_before(env):
     assert ends >= 10
     for vector in (ours, theirs):
         vector.close()
-
-
-def test_a_run_has_the_bits_of_gymnasiums_backend(tmp_path):
-    options = {"preset": None, "population": 6, "hidden": (4,), "generations": 2, "max_episode_steps": 9}
-    options |= {"workers": 0, "seed": 3, "eval_every": 1, "eval_episodes": 2, "verbose": False}
-    found = {}
-    for backend in ("mujoco", "gymnasium"):
-        run = escalade.train("Reacher-v5", backend=backend, run_dir=tmp_path / backend, **options)
-        found[backend] = run.summary["params_sha256"], run.summary["eval_return_mean"]
-    assert found["mujoco"] == found["gymnasium"]
 
 
 def test_a_run_makes_one_environment_whatever_its_slots_and_episodes(monkeypatch):

@@ -159,14 +159,6 @@ class Repeated(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, sum(step[1] for step in steps), terminated, truncated, info
 
 
-def test_grey_emulators_give_grey_images():
-    ours = Frames(resize=(5,)).wrap(gymnasium.Wrapper(Recorded("grey")), ATARI)
-    theirs = wrappers.AtariPreprocessing(Recorded("grey"), 0, 1, 5)
-    equal(played(ours), played(theirs), stacked=False, grey=True)
-    plain = Frames().wrap(gymnasium.Wrapper(Recorded("grey")), ATARI)
-    np.testing.assert_array_equal(plain.reset()[0], GREY[:1])
-
-
 def test_memory_starts_and_ends_like_images():
     frames = Frames(noop_max=5, frame_stack=2)
     ours = frames.wrap(LifeLossEnds(Recorded("ram")), ATARI)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
 from tests.rollout.test_rollout import MEMBERS, TABLE, Feed, episodes_of, run
 from torch import nn
 
@@ -116,18 +115,6 @@ def test_rollouts_and_policies_scale_alike():
     policy = Policy(module, environment.observation_space, ActionMap(environment.action_space))
     raw = policy(torch.from_numpy(first[None]))
     torch.testing.assert_close(raw, module(torch.from_numpy(seen[0]).flatten(1)))
-
-
-def test_a_policy_of_images_is_saved_and_loaded(tmp_path):
-    options = {"hidden": (4,), "normalize_observations": False}
-    config = Config(env=TINY, env_kwargs={"observation": "pixels"}, **options)
-    environment = find_environment(config)
-    policy = make_policy(config, environment)
-    policy.save(tmp_path / "p.safetensors")
-    again = load(tmp_path / "p.safetensors")
-    assert again.observation_space == environment.observation_space == spaces.Box(0, 255, (3, 5, 6), np.uint8)
-    image = environment.observation_space.sample()
-    assert again.act(image) == policy.act(image)
 
 
 @pytest.mark.parametrize(
