@@ -13,6 +13,7 @@ NAMED = {"engine": "EngineName", "backend": "BackendName"}  # other functions ta
 CLASSES = {
     **dict.fromkeys(("cutoff", "frame_skip", "population"), "int | str | None"),
     **dict.fromkeys(("novelty", "reward"), "str | None"),
+    **dict.fromkeys(("start_from", "run_dir"), "str | os.PathLike[str] | None"),
     "hidden": "int | Sequence[int] | None",
     "resize": "int | Sequence[int]",
     "behaviour": "str | Callable[[Any], Any] | None",

@@ -27,7 +27,8 @@ def convert(name: str, value: Any) -> Any:
         InputError: it cannot be; the message names the option and what it takes.
     """
     annotation = HINTS[name]
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic | os.PathLike):
+        value = value.item() if isinstance(value, np.generic) else os.fspath(value)
     repeats = OPTIONS[name].metadata["repeats"]
     if get_origin(annotation) is tuple:
         first = value[0] if repeats and isinstance(value, list) and len(value) == 1 else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal, get_type_hints
@@ -148,7 +147,7 @@ class Config(EnvironmentOptions):
         None, f"search for behaviours that no centre has shown: {novelty.FORMS}", form="METHOD"
     )
 
-    start_from: str | os.PathLike[str] | None = _policy(
+    start_from: str | None = _policy(
         None,
         "begin with the policy of another run: its latest, its best, or a generation's; a file; or zoo:NAME; "
         "@SHA256 behind it: only if it has these numbers",
@@ -207,7 +206,7 @@ class Config(EnvironmentOptions):
         resumable=True,
         check=check_recorders,
     )
-    run_dir: str | os.PathLike[str] | None = _run(None, "run folder", form="FOLDER", unset="new, in runs/")
+    run_dir: str | None = _run(None, "run folder", form="FOLDER", unset="new, in runs/")
 
     def __post_init__(self) -> None:
         found = dict(vars(self))

@@ -142,8 +142,7 @@ def _own(env: str, kwargs: Values) -> str | None:
     """The name of the preset made for ``env`` with these arguments, if there is one."""
     fitting = {env: 0} if env in names() else {}
     for name in names():
-        # Settings of earlier systems, such as openai/humanoid, are asked for by name.
-        if name.rpartition("/")[0] != env.rpartition("/")[0]:
+        if not name.startswith(env.rpartition("-v")[0]):  # settings of earlier systems are asked for by name
             continue
         made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
         needed = made_for.get("env_kwargs", {})

@@ -46,7 +46,7 @@ def describe(annotation: Any) -> str:
         return "one of " + ", ".join(get_args(annotation))
     parts = alternatives(annotation)
     if len(parts) > 1:
-        return " or ".join(describe(part) for part in parts if part not in (type(None), os.PathLike[str]))
+        return " or ".join(describe(part) for part in parts if part is not type(None))
     if reads_text(annotation):
         return _WORDS[str]
     return _WORDS[annotation if annotation in _WORDS else get_origin(annotation)]
@@ -77,10 +77,6 @@ def as_type(annotation: Any, value: Any) -> Any:
         if value not in choices:
             raise ValueError
         return value
-    if origin is os.PathLike:
-        if not isinstance(value, os.PathLike):
-            raise TypeError
-        return as_type(str, os.fspath(value))
     if origin in (tuple, dict):
         return _as_dict(value) if origin is dict else _as_tuple(choices[0], value)
     if reads_text(annotation):

@@ -149,12 +149,9 @@ class Recorder(Protocol):
 
     def generation(self, row: Row) -> None:
         """A generation was done."""
-        ...
 
     def note(self, text: str) -> None:
         """Something the user should know happened."""
-        ...
 
     def close(self) -> None:
         """The run is over."""
-        ...

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.config.options import NOT_MEASURED, Config
+from escalade.config.options import Config
 from escalade.engines import ENGINES, Engine, Feed, start_engine
 from escalade.envs import Environment, settle_backend, vectorize
 from escalade.envs.masks import Masks
@@ -42,19 +43,8 @@ class Measurement:
     rounds: int
 
 
-@dataclass(frozen=True)
-class RawSetup:
-    """Random actions in a simulator, without a policy: the most that training could reach."""
-
-    environment: Environment
-    slots: int
-
-    def __call__(self) -> RawSimulator:
-        return RawSimulator(self.environment, self.slots)
-
-
 class RawSimulator:
-    """The engine's work for the raw measurement: each item steps every slot for a while."""
+    """Random actions in a simulator as an engine's work: each item steps every slot for a while."""
 
     def __init__(self, environment: Environment, slots: int) -> None:
         self._random = RandomSlots(environment, slots)
@@ -87,11 +77,8 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
     """
     population = config.members(_LATER)
     config = config.replace(population=population)
-    if not 0 < seconds < math.inf or rounds < 1:
-        raise InputError("`seconds` must be a number above 0 and `rounds` at least 1")
-    for name in NOT_MEASURED:
-        if getattr(config, name) is not None:
-            raise InputError(f"`{name}` is not measured by bench: leave it out")
+    if not 0 < seconds < math.inf:
+        raise InputError("`seconds` must be a number above 0")
     if "worker_resources" in ENGINES[config.engine].options:
         raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
     workers = config.worker_count
@@ -105,7 +92,7 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
         training = engines.enter_context(closing(parts.start_engine(config)))
         most = int(training.info["slots"])
         slots = min(most, -(-population * config.episodes_per_member // workers))
-        setup = RawSetup(parts.environment, slots)
+        setup = partial(RawSimulator, parts.environment, slots)
         raw_engine = engines.enter_context(closing(start_engine(config.engine, setup, workers)))
         turn = _TrainingTurns(config, parts, training)
         turn.run(0.0)  # warm-up: first contact with every page and cache

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
-import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import closing
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.utils import env_checker as checker
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
 from escalade.api.named import named
@@ -50,7 +47,6 @@ _HARMLESS = re.compile(
     r"is probably too (low|high)|recommend using a symmetric|render|environment checker might|"
     r"is different from the unwrapped version"
 )
-_GYMNASIUM = os.path.dirname(checker.__file__)  # the place of a rule says nothing of who broke it
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -219,8 +215,7 @@ def _described(problem: BaseException | str) -> str:
     text = shortened(" ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: "))
     if isinstance(problem, str | Warning | InputError | Misfit):
         return text
-    of_gymnasium = traceback.extract_tb(problem.__traceback__)[-1].filename.startswith(_GYMNASIUM)
-    return f"{type(problem).__name__}: {text}" if of_gymnasium else _COLOURS.sub("", in_words(problem))
+    return _COLOURS.sub("", in_words(problem))
 
 
 Status = Literal["ok", "warning", "failed"]

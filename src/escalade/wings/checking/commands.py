@@ -96,7 +96,7 @@ def _bench(parsed: argparse.Namespace) -> int:
     warm_up_for(config)
     from escalade.wings.checking.bench import bench
 
-    found = bench(config, seconds=seconds, rounds=rounds, report=_quiet if parsed.json else say)
+    found = bench(config, seconds=seconds, rounds=rounds, report=(lambda line: None) if parsed.json else say)
     if parsed.json:
         say(json.dumps({"env": config.env} | vars(found)))
     else:
@@ -106,10 +106,6 @@ def _bench(parsed: argparse.Namespace) -> int:
             f"ratio {found.ratio:.2f} (medians of {found.rounds})"
         )
     return 0
-
-
-def _quiet(line: str) -> None:
-    """Print nothing: with ``--json`` the one object is all there is."""
 
 
 def add_environments(commands: Any) -> None:
