@@ -17,13 +17,8 @@ def test_a_number_of_numpys_is_taken_as_pythons(name, value, kept):
 
 @pytest.mark.parametrize("name", ["crop", "resize", "recorder", "info_keys", "wrappers"])
 def test_none_is_no_value_of_a_list(name):
-    for none in ("none", "None", (), None):
+    for none in ("none", "None", ["none"], (), None):
         assert convert(name, none) == ()
-
-
-def test_none_among_several_flags_is_one_of_them():
-    assert convert("wrappers", ["none"]) == ()  # as --wrap none is read
-    assert convert("info_keys", ["none"]) == ("none",)
 
 
 def test_arguments_are_what_a_resumed_run_reads():

@@ -91,13 +91,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def add_command(
-    commands: Any,
-    name: str,
-    subject: str,
-    run: Command,
-    *,
-    more: str = "",
-    examples: Sequence[str],
+    commands: Any, name: str, subject: str, run: Command, *, more: str = "", examples: Sequence[str]
 ) -> Parser:
     """Add a command to ``commands``.
 

@@ -16,11 +16,7 @@ from escalade.support.output import printing, say
 def add_presets(commands: Any) -> None:
     """``escalade presets``."""
     parser = add_command(
-        commands,
-        "presets",
-        "[PRESET]",
-        _presets,
-        examples=["", "Acrobot-v1", "openai/humanoid"],
+        commands, "presets", "[PRESET]", _presets, examples=["", "Acrobot-v1", "openai/humanoid"]
     )
     parser.add_argument("preset", nargs="?", metavar="PRESET", help="show this one (default: list all)")
 

@@ -32,14 +32,8 @@ _TITLES: Final[dict[str, tuple[str, str]]] = {
         "list the presets, tuned settings and those of earlier systems, or show one of them",
     ),
     "environments": ("wings.checking.commands", "list the environments that are installed, by family"),
-    "bench": (
-        "wings.checking.commands",
-        "measure the speed of training against that of the raw simulator",
-    ),
-    "check": (
-        "wings.checking.commands",
-        "try whether an environment can be trained on, and how fast it is",
-    ),
+    "bench": ("wings.checking.commands", "measure the speed of training against that of the raw simulator"),
+    "check": ("wings.checking.commands", "try whether an environment can be trained on, and how fast it is"),
     "zoo": ("wings.publish.commands", "list the trained policies that come with Escalade"),
     "push": ("wings.publish.commands", "upload a run's policy to a repository of Hugging Face"),
     "pull": ("wings.publish.commands", "download a policy that 'escalade push' uploaded"),

@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from escalade.api.opening import announce, announce_resumed, warm_up_for
-from escalade.cli.arguments import (
-    Parser,
-    add_command,
-    add_environment,
-    add_options,
-    options_typed,
-)
+from escalade.cli.arguments import Parser, add_command, add_environment, add_options, options_typed
 from escalade.cli.registry import MODES
 from escalade.config.commands import flag
 from escalade.config.conversion import read_toml

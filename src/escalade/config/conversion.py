@@ -6,14 +6,14 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from typing import Any, get_origin
+from typing import Any
 
 import numpy as np
 
 from escalade.config.options import HINTS, OPTIONS, Config
 from escalade.config.strategy_text import split_strategy
 from escalade.config.synonyms import meant
-from escalade.config.types import as_type, describe, is_none
+from escalade.config.types import as_type, describe
 from escalade.errors import InputError, about
 from escalade.storage.files import read_text
 
@@ -29,12 +29,7 @@ def convert(name: str, value: Any) -> Any:
     annotation = HINTS[name]
     if isinstance(value, np.generic | os.PathLike):
         value = value.item() if isinstance(value, np.generic) else os.fspath(value)
-    repeats = OPTIONS[name].metadata["repeats"]
-    if get_origin(annotation) is tuple:
-        first = value[0] if repeats and isinstance(value, list) and len(value) == 1 else value
-        if isinstance(first, str) and is_none(first):
-            return ()
-    if annotation == tuple[str, ...] and isinstance(value, str) and not repeats:
+    if annotation == tuple[str, ...] and isinstance(value, str) and not OPTIONS[name].metadata["repeats"]:
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         return as_type(annotation, value)

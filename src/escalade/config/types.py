@@ -89,8 +89,6 @@ def as_type(annotation: Any, value: Any) -> Any:
 def _as_one_of(choices: tuple[Any, ...], value: Any) -> Any:
     if type(None) in choices and is_none(value):
         return None
-    if value is None and Literal["none"] in choices:
-        return "none"
     for choice in choices:
         if choice is not type(None):
             try:
@@ -103,13 +101,15 @@ def _as_one_of(choices: tuple[Any, ...], value: Any) -> Any:
 
 
 def _as_tuple(kind: type, value: Any) -> tuple[Any, ...]:
+    if is_none(value) or (isinstance(value, list) and len(value) == 1 and is_none(value[0])):
+        return ()  # as --wrap none is read
     if isinstance(value, str):
         value = [value] if kind is str else [part for part in value.split(",") if part]
     if kind is int and isinstance(value, int):  # one number, as 64 on the command line
         value = [value]
-    if not isinstance(value, list | tuple | None):
+    if not isinstance(value, list | tuple):
         raise TypeError
-    return tuple(as_type(kind, part) for part in value or ())
+    return tuple(as_type(kind, part) for part in value)
 
 
 def _as_dict(value: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -334,13 +335,10 @@ def _fresh(runs: Path, subject: str, label: str) -> tuple[Path, list[Path]]:
     The second is what was made for it, as :func:`_missing` gives it.
     """
     base = runs / subject.replace("/", "-") / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
-    path, number = base, 1
-    with storage(base):
-        while True:
-            made = _missing(path)
-            try:
-                path.mkdir(parents=True)
-                return path, made
-            except FileExistsError:
-                number += 1
-                path = base.with_name(f"{base.name}-{number}")
+    for number in count(1):
+        path = base if number == 1 else base.with_name(f"{base.name}-{number}")
+        made = _missing(path)
+        with storage(base), suppress(FileExistsError):
+            path.mkdir(parents=True)
+            break
+    return path, made

@@ -248,4 +248,4 @@ class CheckReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values."""
-        return asdict(self) | {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}
+        return asdict(self) | {"ok": self.ok}

@@ -71,13 +71,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
 def add_bench(commands: Any) -> None:
     """``escalade bench``."""
-    parser = add_command(
-        commands,
-        "bench",
-        "ENV",
-        _bench,
-        examples=["HalfCheetah-v5 --workers 4 --rounds 3"],
-    )
+    parser = add_command(commands, "bench", "ENV", _bench, examples=["HalfCheetah-v5 --workers 4 --rounds 3"])
     add_environment(parser)
     add_argument(parser, "--rounds", "N", "alternating turns of training and raw simulator", "5")
     parser.add_argument(
