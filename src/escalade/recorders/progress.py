@@ -106,36 +106,6 @@ def read_rows(path: Path) -> list[Row]:
     return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
 
 
-class ProgressTail:
-    """Reads the rows of a progress.csv as another process appends them."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen = 0  # the last generation that was given
-        self._state: tuple[int, int] = (0, 0)
-
-    def rows(self) -> list[Row]:
-        """The rows since the last call, of which the first gives all; none while there is no file.
-
-        Where the run was resumed and has begun some of its generations again, those come again.
-
-        Raises:
-            InputError: it is not a progress.csv.
-        """
-        try:
-            found = self._path.stat()
-        except FileNotFoundError:
-            return []
-        if self._state == (found.st_ino, found.st_size):
-            return []
-        self._state = found.st_ino, found.st_size
-        rows = read_rows(self._path)
-        self._seen = min(self._seen, rows[-1].generation if rows else 0)
-        fresh = [row for row in rows if row.generation > self._seen]
-        self._seen = rows[-1].generation if rows else 0
-        return fresh
-
-
 _KINDS = {column.name: str(column.type) for column in fields(Row)}
 
 

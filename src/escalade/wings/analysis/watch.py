@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 
 from escalade.config.files import read_either
 from escalade.config.options import Config
-from escalade.recorders import Goals, Row
-from escalade.recorders.progress import ProgressTail
+from escalade.recorders import Goals, Row, read_rows
 from escalade.storage.run_folder import RunFolder
 
 _POLL_SECONDS = 0.5
@@ -42,7 +41,7 @@ class Watch:
     def __init__(self, run: str | PathLike[str]) -> None:
         self.folder = RunFolder.open(run)
         self.goals = _goals(self.folder)
-        self._tail = ProgressTail(self.folder.progress)
+        self._seen = 0  # the last generation that was given
 
     def look(self) -> News:
         """Return the new rows and the state of the run.
@@ -58,7 +57,16 @@ class Watch:
             state = "ended"
         else:
             state = "failed" if held == "free" else "running"
-        return News(self._tail.rows(), state, process)
+        return News(self._new_rows(), state, process)
+
+    def _new_rows(self) -> list[Row]:
+        """The rows since the last look; those that a resumed run has begun again come again."""
+        progress = self.folder.progress
+        rows = read_rows(progress) if progress.exists() else []
+        last = rows[-1].generation if rows else 0
+        fresh = [row for row in rows if row.generation > min(self._seen, last)]
+        self._seen = last
+        return fresh
 
     def follow(self) -> Iterator[News]:
         """Look again and again, until the run has ended."""

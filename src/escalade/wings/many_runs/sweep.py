@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from escalade.config.options import Config
 from escalade.errors import EscaladeError, InputError, StorageFailure
-from escalade.recorders import Row
-from escalade.recorders.progress import ProgressTail
+from escalade.recorders import Row, read_rows
 from escalade.storage.files import path_of, read_bytes, storage, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import Interrupts
@@ -250,7 +249,7 @@ class _Lead:
 
         (run,) = plan_series({"trial": config}, None, trial_folder(self._folder, trial.number))
         folder = RunFolder(run.folder)
-        for row in ProgressTail(folder.progress).rows():  # of an earlier life of the sweep
+        for row in read_rows(folder.progress) if folder.progress.exists() else ():  # of an earlier life
             see(row)
         listeners = Listeners(verbose=False, callbacks=[called_back])
         deque(run_series([run], listeners=listeners), maxlen=0)
