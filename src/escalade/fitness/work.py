@@ -79,7 +79,12 @@ class FitnessJob:
 
     def describe(self, item: int) -> str:
         """Say whose fitness an item is."""
-        return str(_Who(self.members(item), self.generation + 1))
+        members = self.members(item)
+        if not members:
+            return f"the unperturbed module, generation {self.generation + 1}"
+        first, last = members[0], members[-1]
+        who = f"member {first}" if first == last else f"members {first} to {last}"
+        return f"{who}, generation {self.generation + 1}"
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,6 @@ class FitnessWork:
         """Fitness of each of an item's members (or of the centre), and its behaviour behind it."""
         members = self.job.members(item)
         individuals = self.job.individuals(item)
-        who = _Who(members, self.job.generation + 1)
         keywords = self._keywords(members)
         self._kept.restore()
         for parameter in self._parameters:
@@ -160,15 +164,13 @@ class FitnessWork:
                 feed.put_raised(item, in_words(problem))
                 return [[math.nan]] * len(individuals[1])
             raise EnvironmentFailure(
-                f"fitness raised {type(problem).__name__}: {problem} ({who}; {place_of(problem)})"
+                f"fitness raised {type(problem).__name__}: {problem} "
+                f"({self.job.describe(item)}; {place_of(problem)})"
             ) from problem
-        value, behaviours = _parted(value, self.setup.batched)
-        count = len(individuals[1])
-        found = _numbers(value, count, who) if self.setup.batched else [_number(value, who)]
-        if behaviours is None:
-            return [[number] for number in found]
-        rows = _behaviours(behaviours if self.setup.batched else [behaviours], count, who)
-        return [[number, *row] for number, row in zip(found, rows, strict=True)]
+        try:
+            return _rows(value, len(individuals[1]), self.setup.batched)
+        except EnvironmentFailure as wrong:
+            raise EnvironmentFailure(f"{wrong} ({self.job.describe(item)})") from None
 
     def _keywords(self, members: range) -> dict[str, int]:
         job = self.job
@@ -185,20 +187,18 @@ class FitnessWork:
         return {name: offered[name] for name in self._offered}
 
 
-@dataclass(frozen=True)
-class _Who:
-    """The member that a message is about."""
+def _rows(value: Any, count: int, batched: bool) -> list[list[float]]:
+    """The fitness of ``count`` members that a call gave, each with the numbers of its behaviour behind it.
 
-    members: range
-    generation: int
-    """1 for the first."""
-
-    def __str__(self) -> str:
-        if not self.members:
-            return f"the unperturbed module, generation {self.generation}"
-        first, last = self.members[0], self.members[-1]
-        who = f"member {first}" if first == last else f"members {first} to {last}"
-        return f"{who}, generation {self.generation}"
+    Raises:
+        EnvironmentFailure: these are no such numbers.
+    """
+    value, behaviours = _parted(value, batched)
+    found = _numbers(value, count) if batched else [_number(value)]
+    if behaviours is None:
+        return [[number] for number in found]
+    rows = _behaviours(behaviours if batched else [behaviours], count)
+    return [[number, *row] for number, row in zip(found, rows, strict=True)]
 
 
 def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
@@ -210,27 +210,26 @@ def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
     return value
 
 
-def _number(value: Any, who: _Who) -> float:
+def _number(value: Any) -> float:
     try:
         return as_float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise EnvironmentFailure(f"fitness must return one number, not {_described(value)} ({who})") from None
+        raise EnvironmentFailure(f"fitness must return one number, not {_described(value)}") from None
 
 
-def _numbers(value: Any, count: int, who: _Who) -> list[float]:
+def _numbers(value: Any, count: int) -> list[float]:
     try:
         array = as_float64(value)
     except InputError:
         array = None
     if array is None or array.shape != (count,):
         raise EnvironmentFailure(
-            f"batched fitness must return shape ({count},), one number a member, "
-            f"not {_described(value)} ({who})"
+            f"batched fitness must return shape ({count},), one number a member, not {_described(value)}"
         )
     return [float(number) for number in array]
 
 
-def _behaviours(value: Any, count: int, who: _Who) -> list[list[float]]:
+def _behaviours(value: Any, count: int) -> list[list[float]]:
     """Behaviours of ``count`` members."""
     try:
         plain = [part.detach().cpu().double() if isinstance(part, Tensor) else part for part in value]
@@ -241,7 +240,7 @@ def _behaviours(value: Any, count: int, who: _Who) -> list[list[float]]:
         array = array[:, None]  # one number each
     if array.ndim != 2 or len(array) != count or not array.size:
         said = "a list of numbers" if count == 1 else f"{count} rows of numbers"
-        raise EnvironmentFailure(f"the behaviour that fitness returns must be {said} ({who})")
+        raise EnvironmentFailure(f"the behaviour that fitness returns must be {said}")
     return [[float(number) for number in row] for row in array]
 
 

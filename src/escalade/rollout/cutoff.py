@@ -33,33 +33,31 @@ class Cutoff(str):
         InputError: it is none of these, or holds an impossible number.
     """
 
+    _kind: str
+    _numbers: list[float]
     start: int | None
     """The first generation's cap; None if that has none."""
 
     def __new__(cls, text: str | int) -> Cutoff:
         made = super().__new__(cls, text)
+        made._kind, _, rest = made.rpartition(":")
         try:
-            made._read()
+            made._numbers = [float(number) for number in rest.split(",")]
         except ValueError:
-            raise InputError(f"`cutoff` {text!r} must be {FORMS}: {_BOUNDS}") from None
+            made._numbers = []
+        match made._kind, made._numbers:
+            case "", [start]:
+                right = _is_cap(start)
+            case "mean", [factor]:
+                right = 1 < factor <= _LARGEST
+            case "adaptive", [start, share, ratio]:
+                right = _is_cap(start) and 0 < share <= 1 < ratio <= _LARGEST
+            case _:
+                right = False
+        if not right:
+            raise InputError(f"`cutoff` {text!r} must be {FORMS}: {_BOUNDS}")
+        made.start = None if made._kind == "mean" else int(made._numbers[0])
         return made
-
-    def _read(self) -> None:
-        self._kind, colon, rest = self.partition(":") if ":" in self else ("", "", str(self))
-        self._numbers = [float(number) for number in rest.split(",")]
-        start, *further = self._numbers
-        if not all(abs(number) <= _LARGEST for number in self._numbers):
-            raise ValueError
-        self.start = None if self._kind == "mean" else int(start)
-        if self._kind == "mean":
-            right = start > 1 and not further
-        elif self._kind == "adaptive":
-            share, ratio = further
-            right = 0 < share <= 1 and ratio > 1
-        else:
-            right = not colon and not further
-        if not right or (self.start is not None and not (start == self.start >= 1)):
-            raise ValueError
 
     @property
     def moves(self) -> bool:
@@ -77,3 +75,7 @@ class Cutoff(str):
             hit = sum(length >= limit for length in lengths)
             return math.ceil(limit * ratio) if hit >= share * len(lengths) else limit
         return cap
+
+
+def _is_cap(number: float) -> bool:
+    return 1 <= number <= _LARGEST and number.is_integer()

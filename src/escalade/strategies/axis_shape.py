@@ -20,28 +20,45 @@ _SHORT = 1.0  # a step changes a shorter axis by as much as one of this length, 
 _TINY = 1e-300
 
 
-class AxisShape:
-    """``axis`` is v, ``deviations`` the diagonal of D; both have shape (dimension,)."""
+class AxisStrategy(SizedStrategy):
+    """A strategy that adapts a step size and its shape, each along a path of its own.
 
-    def __init__(self, axis: Vector, deviations: Vector) -> None:
-        self.axis, self.deviations = axis, deviations
-        self.length2 = float(axis @ axis)
-        self.unit = axis / math.sqrt(self.length2)
+    ``axis`` is v, ``deviations`` the diagonal of D; both have shape (dimension,).
+
+    Its arguments, and the errors that it raises, are those of :class:`SizedStrategy`.
+    """
+
+    adapted = ("axis", "deviations", "path_sigma", "path_c")
+
+    def begin(self, n: int, population: int) -> None:
+        self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
+        self.deviations: Vector = np.ones(n)
+        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
 
     @property
-    def stretch(self) -> float:
-        """The factor by which a step is longer along the axis."""
-        return math.sqrt(1 + self.length2)
+    def length2(self) -> float:
+        """The squared length of the axis."""
+        return float(self.axis @ self.axis)
+
+    @property
+    def unit(self) -> Vector:
+        """The direction of the axis."""
+        return self.axis / math.sqrt(self.length2)
 
     @property
     def scale(self) -> Vector:
-        """Standard deviation in each parameter, shape (dimension,)."""
-        return np.asarray(self.deviations * np.sqrt(1 + self.axis**2))
+        """Standard deviation of the members in each parameter, shape (dimension,)."""
+        return np.asarray(self.step_size * (self.deviations * np.sqrt(1 + self.axis**2)))
+
+    def narrow(self, factors: Vector) -> None:
+        common = float(np.exp(np.log(factors).mean()))  # CR-FM-NES normalises its deviations
+        self.step_size *= common
+        self.deviations = factors / common * self.deviations
+        self.path_c = factors / common * self.path_c
 
     def shaped(self, z: Matrix) -> Matrix:
-        """Steps of standard normal ``z``, shape (n, dimension)."""
-        along = np.outer((self.stretch - 1) * (z @ self.unit), self.unit)
-        return np.asarray((z + along) * self.deviations)
+        unit, longer = self.unit, math.sqrt(1 + self.length2) - 1
+        return np.asarray((z + np.outer(longer * (z @ unit), unit)) * self.deviations)
 
     def gradient(self, z: Matrix, rates: Vector, path: Vector, path_rate: float) -> tuple[Vector, Vector]:
         """Steps of ``axis``, and of ``deviations`` in multiples of themselves.
@@ -59,8 +76,8 @@ class AxisShape:
             path: a further step, shape (dimension,), as :meth:`shaped` gives them.
             path_rate: its rate.
         """
-        length2, g, unit = self.length2, 1 + self.length2, self.unit
-        unit2 = unit**2
+        length2, unit = self.length2, self.unit
+        g, unit2 = 1 + length2, unit**2
         squares, products, inner, total = self._sums(z, rates, path / self.deviations, path_rate)
         alpha = min(1.0, math.sqrt(length2**2 + (2 * g - math.sqrt(g)) / float(unit2.max())) / (2 + length2))
         t = products - unit * (inner + g * total) / 2
@@ -91,46 +108,15 @@ class AxisShape:
 
         Here ``y = z + (stretch - 1) unit (unit' z)``.
         """
-        along, longer = z @ self.unit, self.stretch - 1
+        unit, stretch = self.unit, math.sqrt(1 + self.length2)
+        along, longer = z @ unit, stretch - 1
         of_products, of_along = (rates * along) @ z, float(rates @ along**2)
-        squares = rates @ z**2 + 2 * longer * self.unit * of_products + longer**2 * of_along * self.unit**2
-        products = self.stretch * (of_products + longer * of_along * self.unit)
-        of_path = float(path @ self.unit)
+        squares = rates @ z**2 + 2 * longer * unit * of_products + longer**2 * of_along * unit**2
+        products = stretch * (of_products + longer * of_along * unit)
+        of_path = float(path @ unit)
         return (
             squares + path_rate * path**2,
             products + path_rate * of_path * path,
-            self.stretch**2 * of_along + path_rate * of_path**2,
+            stretch**2 * of_along + path_rate * of_path**2,
             float(rates.sum()) + path_rate,
         )
-
-
-class AxisStrategy(SizedStrategy):
-    """A strategy that adapts a step size and an :class:`AxisShape`, each along a path of its own.
-
-    Its arguments, and the errors that it raises, are those of :class:`SizedStrategy`.
-    """
-
-    adapted = ("axis", "deviations", "path_sigma", "path_c")
-
-    def begin(self, n: int, population: int) -> None:
-        self.axis: Vector = self.noise(1, _FIRST_AXIS)[0] / math.sqrt(n)
-        self.deviations: Vector = np.ones(n)
-        self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
-
-    @property
-    def scale(self) -> Vector:
-        """Standard deviation of the members in each parameter, shape (dimension,)."""
-        return self.step_size * self._form.scale
-
-    @property
-    def _form(self) -> AxisShape:
-        return AxisShape(self.axis, self.deviations)
-
-    def narrow(self, factors: Vector) -> None:
-        common = float(np.exp(np.log(factors).mean()))  # CR-FM-NES normalises its deviations
-        self.step_size *= common
-        self.deviations = factors / common * self.deviations
-        self.path_c = factors / common * self.path_c
-
-    def shaped(self, z: Matrix) -> Matrix:
-        return self._form.shaped(z)

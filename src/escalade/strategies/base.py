@@ -293,7 +293,7 @@ class Strategy(ABC):
         Members that only travelled as addresses (:meth:`sample`) are not recorded.
         """
         best, fitness = self._record.best or (self.center, math.nan)
-        return Result(best.clone(), fitness, self.center.clone(), self._record.history.rows)
+        return Result(best.clone(), fitness, self.center.clone(), self._record.history)
 
     def remember(self, fitness: Fitness) -> None:  # noqa: B027 - most keep no fitness
         """Take note of a generation in which all members got the same, and nothing moves. For subclasses."""
@@ -344,7 +344,7 @@ class Strategy(ABC):
         self.update_ratio = float(state["update_ratio"])
         for name in adapted_by(type(self)):
             setattr(self, name, as_kept(state[name], getattr(self, name)))
-        self._record = self._record.restored(state)
+        self._record.load(state)
 
 
 StrategyFactory = Callable[..., Strategy]  # called as factory(x0, population=..., sigma=..., ...)

@@ -122,10 +122,9 @@ class CRFMNES(AxisStrategy):
 
     def _learn_shape(self, z: Matrix, weights: Vector) -> None:
         rates = self.lr_shape * sums(weights)
-        form = self._form
-        axis_step, s = form.gradient(z, rates, self.path_c, self.c_1)
+        axis_step, s = self.gradient(z, rates, self.path_c, self.c_1)
         if self.max_change is not None:
-            axis_step, s = form.cut(axis_step, s, self.max_change)
+            axis_step, s = self.cut(axis_step, s, self.max_change)
         axis, deviations = self.axis + axis_step, self.deviations * (1 + s)
         length2 = float(axis @ axis)
         if not (length2 < _LONGEST and (deviations > 0).all()):

@@ -21,6 +21,7 @@ POPULATION: Final = 64
 class StrategyEntry(Entry):
     """One strategy, before its class is imported: what it needs and what it can do."""
 
+    title: str = field(default="", init=False)  # the class has a name
     paper: str
     use: str
     """Its purpose, for the table in the guide."""
@@ -42,14 +43,12 @@ _adaptive = partial(StrategyEntry, options=frozenset({"lr"}))
 
 STRATEGIES: Final[dict[str, StrategyEntry]] = {
     "openai-es": StrategyEntry(
-        "OpenAI-ES",
         "escalade.strategies.openai_es:OpenAIES",
         paper="Salimans et al. 2017",
         use="networks; any optimiser of `torch.optim`, and `ClipUp`",
         options=frozenset({"lr"}),
     ),
     "ars": StrategyEntry(
-        "Augmented Random Search",
         "escalade.strategies.ars:ARS",
         paper="Mania et al. 2018",
         use="linear policies and small networks",
@@ -59,78 +58,66 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         defaults={"population": "linear:16:64:64", "lr": "linear:0.07:0.1:64"},
     ),
     "pgpe": _adaptive(
-        "PGPE",
         "escalade.strategies.pgpe:PGPE",
         paper="Sehnke et al. 2010",
         use="networks, when the scale of each parameter should adapt",
     ),
     "snes": _adaptive(
-        "Separable NES",
         "escalade.strategies.snes:SNES",
         paper="Schaul et al. 2011",
         use="networks and functions, when the scale of each parameter should adapt",
     ),
     "simple-gaussian": _of_fixed_size(
-        "Simple Gaussian ES",
         "escalade.strategies.simple_gaussian:SimpleGaussian",
         paper="Rechenberg 1973",
         use="quick starts on easy problems",
         options=frozenset({"lr"}),
     ),
     "cem": _adaptive(
-        "Cross-entropy method",
         "escalade.strategies.cem:CEM",
         paper="de Boer et al. 2005",
         use="quick starts on easy problems",
         grows=False,
     ),
     "sep-cma-es": _of_fixed_size(
-        "Separable CMA-ES",
         "escalade.strategies.sep_cma:SepCMAES",
         paper="Ros and Hansen 2008",
         use="thousands of parameters",
         restarts=True,
     ),
     "cma-es": _of_fixed_size(
-        "CMA-ES",
         "escalade.strategies.cma:CMAES",
         paper="Hansen 2016",
         use="up to a few hundred parameters that depend on each other",
         restarts=True,
     ),
     "ma-es": _of_fixed_size(
-        "MA-ES",
         "escalade.strategies.ma:MAES",
         paper="Beyer and Sendhoff 2017",
         use="up to a thousand parameters that depend on each other",
         restarts=True,
     ),
     "lm-ma-es": _of_fixed_size(
-        "Limited-memory MA-ES",
         "escalade.strategies.lm_ma:LMMAES",
         paper="Loshchilov et al. 2017",
         use="thousands of parameters, some of which depend on each other",
     ),
     "cr-fm-nes": _of_fixed_size(
-        "Fast moving NES",
         "escalade.strategies.cr_fm_nes:CRFMNES",
         paper="Nomura and Ono 2022",
         use="thousands of parameters on scales of their own, along one valley",
     ),
     "vd-cma": _of_fixed_size(
-        "VD-CMA",
         "escalade.strategies.vd_cma:VDCMA",
         paper="Akimoto et al. 2014",
         use="thousands of parameters on scales of their own, along one valley",
     ),
     "rm-es": _of_fixed_size(
-        "Rm-ES",
         "escalade.strategies.rm_es:RMES",
         paper="Li and Zhang 2018",
         use="thousands of parameters, along few valleys",
     ),
     "xnes": _of_fixed_size(
-        "Exponential NES",
         "escalade.strategies.xnes:XNES",
         paper="Glasmachers et al. 2010",
         use="up to a hundred parameters that depend on each other",
@@ -138,26 +125,22 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         restarts=True,
     ),
     "canonical-es": StrategyEntry(
-        "Canonical ES",
         "escalade.strategies.canonical_es:CanonicalES",
         paper="Chrabaszcz et al. 2018",
         use="networks, without a learning rate",
         grows=False,
     ),
     "des": _adaptive(
-        "Discovered ES",
         "escalade.strategies.des:DES",
         paper="Lange et al. 2023",
         use="networks and functions, when the scale of each parameter should adapt",
     ),
     "les": StrategyEntry(
-        "Learned ES",
         "escalade.strategies.les:LES",
         paper="Lange et al. 2023",
         use="policies, with nothing to tune",
     ),
     "deep-ga": StrategyEntry(
-        "Deep GA",
         "escalade.strategies.deep_ga:DeepGA",
         paper="Such et al. 2017",
         use="networks whose fitness has no slope to follow",

@@ -58,8 +58,7 @@ class VDCMA(AxisStrategy):
         self.updates += 1
         settled = float(length**2 < (2 + 4 / (self.dimension + 1)) * self.dimension)
         self.path_c = moved(self.path_c, self.c_c, m, step, settled)
-        form = self._form
-        axis_step, s = form.gradient(z, self.c_mu * weights, self.path_c, settled * self.c_1)
-        axis_step, s = form.cut(axis_step, s, _MOST)
+        axis_step, s = self.gradient(z, self.c_mu * weights, self.path_c, settled * self.c_1)
+        axis_step, s = self.cut(axis_step, s, _MOST)
         self.axis, self.deviations = self.axis + axis_step, self.deviations * (1 + s)
         self.step_size *= math.exp(self.c_sigma / self.d_sigma * (length / expected_norm(self.dimension) - 1))

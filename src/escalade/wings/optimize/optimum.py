@@ -21,7 +21,7 @@ class Optimum:
     ``best`` is the best point, of the kind that ``x0`` is (a numpy array, or a tensor), float64, shape
     (dimension,), within the bounds; ``best_fitness`` is what the function gave there. ``center`` is the last
     centre of the search that found it, of the same kind: often the better answer where the function is noisy.
-    ``history`` holds the best and the mean fitness of each generation, shape (generations, 2), read-only.
+    ``history`` holds the best and the mean fitness of each generation, shape (generations, 2).
     ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
     ``restarts`` the searches after the first. ``strategy`` is the name of what searched.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,7 +16,7 @@ from escalade.errors import Diverged, InputError
 from escalade.perturbation import write_all
 from escalade.recorders import Recorder
 from escalade.strategies.bounds import confine
-from escalade.strategies.result import FitnessHistory
+from escalade.strategies.result import rows_of
 from escalade.strategies.shaping import usable
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
@@ -75,7 +76,7 @@ class Search:
         self._recorders, self._callback = recorders, callback
         self.notes = Notes(recorders, self.progress, _Points())
         self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
-        self._history = FitnessHistory()
+        self._history = array("d")  # the best and the mean of each generation
         self._begin(next(plan.starts))
 
     def _begin(self, start: Start) -> None:
@@ -141,10 +142,10 @@ class Search:
     def _remember(self, values: Array) -> None:
         usables = np.where(usable(values), self._sign * values, np.nan)
         if np.isnan(usables).all():
-            self._history.append(math.nan, math.nan)
+            self._history.extend((math.nan, math.nan))
             return
         best = int(np.nanargmin(usables))
-        self._history.append(self._sign * float(usables[best]), self._sign * float(np.nanmean(usables)))
+        self._history.extend((self._sign * float(usables[best]), self._sign * float(np.nanmean(usables))))
         if usables[best] < self._best_value:
             self._best, self._best_value = self._points[best].copy(), float(usables[best])
             self._leader = self._strategy
@@ -175,7 +176,7 @@ class Search:
             best=own(self._best if known else center),
             best_fitness=self._sign * self._best_value if known else math.nan,
             center=own(center),
-            history=self._history.rows,
+            history=rows_of(self._history),
             evaluations=self.evaluations,
             failures=self._failures,
             restarts=self._begun - 1,
