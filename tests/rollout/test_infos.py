@@ -73,23 +73,6 @@ def test_numbers_are_those_of_the_last_step_of_each_episode(whole):
     assert len(set(where)) == 12
 
 
-def test_envpool_gives_the_numbers_that_it_has(tmp_path):
-    options = {"max_episode_steps": 20, "cutoff": 15, "info_keys": "x_position,reward_ctrl"}
-    run = trained(tmp_path / "run", "HalfCheetah-v5", workers=0, generations=2, backend="envpool", **options)
-    assert run.summary["backend"] == "envpool"
-    there = read_progress(run.folder.progress)
-    assert all(-5 < x < 5 for x in there["x_position_mean"])
-    assert len(set(there["x_position_mean"])) == 2
-    # Gymnasium plays other episodes from the same seeds, of the same policy: alike, and not equal.
-    of = {
-        name: escalade.evaluate(run, episodes=60, backend=name, workers=0)
-        for name in ("envpool", "gymnasium")
-    }
-    means = [float(found.infos["reward_ctrl"].mean()) for found in of.values()]
-    assert means[0] == pytest.approx(means[1], rel=0.3)
-    assert means[0] < 0
-
-
 def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
     options = {"max_episode_steps": 5, "workers": 0, "generations": 1, "info_keys": ["reward_forward"]}
     assert trained(tmp_path / "run", "HalfCheetah-v5", **options).summary["backend"] == "mujoco"

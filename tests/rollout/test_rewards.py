@@ -117,9 +117,12 @@ def test_an_evaluation_needs_no_info(tmp_path):
     assert np.isfinite(escalade.evaluate(run, episodes=2, backend="envpool").mean)
 
 
-@pytest.mark.parametrize(("sharing", "different"), [("pair", 3 * 2), ("member", 6 * 2), ("generation", 2)])
-def test_who_plays_the_same_episodes(sharing, different):
-    population = GaussianPopulation(np.zeros(3, np.float32), 0.5, TABLE, 3, 4, 6)
+@pytest.mark.parametrize(
+    ("sharing", "mirrored", "different"),
+    [("pair", True, 3 * 2), ("pair", False, 6 * 2), ("member", True, 6 * 2), ("generation", True, 2)],
+)
+def test_who_plays_the_same_episodes(sharing, mirrored, different):
+    population = GaussianPopulation(np.zeros(3, np.float32), 0.5, TABLE, 3, 4, 6, mirrored)
     job = EpisodeJob(3, 4, population, 2, evaluations=5, seed_sharing=sharing)
     seeds = job.episode_seeds(np.arange(job.items))
     assert len(set(seeds[:12])) == different

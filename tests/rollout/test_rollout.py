@@ -17,7 +17,7 @@ from escalade.engines.feed import ListFeed
 from escalade.engines.results import Results
 from escalade.envs import ActionMap, resolve
 from escalade.errors import EnvironmentFailure
-from escalade.perturbation import DensePopulation, GaussianPopulation, NoiseTable
+from escalade.perturbation import GaussianPopulation, NoiseTable
 from escalade.policies.modules import Chain
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
@@ -175,28 +175,6 @@ def test_order_handing_out_and_slots_do_not_matter(items, most, slots, luck):
     assert sorted(results) == sorted(items)
     for item, result in results.items():
         assert result.tobytes() == TOGETHER[item].tobytes()
-
-
-def test_mirrored_members_share_their_seeds_and_others_do_not():
-    _, job = setting("tests.environments:Walk-v0")
-    given = job.episode_seeds(np.arange(job.items))
-    members = given[: 2 * MEMBERS].reshape(MEMBERS, 2)
-    np.testing.assert_array_equal(members[0::2], members[1::2])
-    assert len(set(given.tolist())) == MEMBERS + EVALUATIONS
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "dense"])
-def test_members_that_are_no_mirrored_pair_have_seeds_of_their_own(kind):
-    _, job = setting("tests.environments:Walk-v0")
-    vectors = np.zeros((MEMBERS, job.population.dimension), np.float32)
-    population = replace(job.population, antithetic=False) if kind == "gaussian" else DensePopulation(vectors)
-    job = replace(job, population=population)
-    given = job.episode_seeds(np.arange(job.items))
-    assert len(set(given.tolist())) == 2 * MEMBERS + EVALUATIONS
-    grown = replace(
-        job, first_member=5, evaluations=0
-    )  # a member's seeds do not depend on where its job begins
-    np.testing.assert_array_equal(grown.episode_seeds(np.arange(grown.items)), given[10 : 2 * MEMBERS])
 
 
 def test_evaluations_run_the_centre_without_action_noise():

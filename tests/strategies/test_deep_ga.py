@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-import escalade
 from escalade import InputError
 from escalade.perturbation import NoiseTable, genomes, write_all
 from escalade.perturbation.address import Stream, hash64
@@ -95,27 +94,6 @@ def test_two_searches_with_one_seed_and_other_starts_do_not_share_parents():
     low, high = (search.ask().numpy() for search in searches)
     assert low.mean() < 2
     assert high.mean() > 2
-
-
-def test_a_run_has_the_same_bits_on_any_number_of_workers_and_after_a_resume(tmp_path):
-    options = {"strategy": "deep-ga", "population": 24, "generations": 6, "seed": 3, "hidden": (8,)}
-    runs = []
-    for workers in (0, 2):
-        folder = tmp_path / str(workers)
-        run = escalade.train(
-            "CartPole-v1", preset=None, workers=workers, run_dir=folder, verbose=False, **options
-        )
-        runs.append(run.policy.state_dict())
-    folder = tmp_path / "resumed"
-    short = options | {"generations": 3}
-    escalade.train("CartPole-v1", preset=None, workers=0, run_dir=folder, verbose=False, **short)
-    genomes._parents.clear()
-    run = escalade.resume(folder, generations=6, verbose=False)
-    runs.append(run.policy.state_dict())
-    for other in runs[1:]:
-        assert other.keys() == runs[0].keys()
-        for name, value in runs[0].items():
-            np.testing.assert_array_equal(other[name].numpy(), value.numpy(), err_msg=name)
 
 
 @pytest.mark.parametrize(

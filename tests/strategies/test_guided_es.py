@@ -5,9 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
-import escalade
 from escalade import InputError
 from escalade.perturbation import NoiseTable
 from escalade.perturbation.guided import GuidedNoise, orthonormal
@@ -93,22 +91,6 @@ def test_with_alpha_one_or_without_a_slope_it_is_openai_es():
     np.testing.assert_allclose(found[2], found[0], rtol=1e-12)
 
 
-def test_a_surrogate_that_is_partly_right_saves_generations():
-    target = torch.linspace(-1, 1, 500)
-
-    def biased(center):
-        return (center - target) * (torch.arange(500) % 2) + 0.3 * torch.randn(500)
-
-    left = {}
-    for kind, more in ((OpenAIES, {}), (GuidedES, {"surrogate": biased})):
-        options = {"optimizer": "sgd", "momentum": 0.0, "lr": 0.002, "shaping": "raw", "seed": 1}
-        es = kind(torch.zeros(500), 10, 0.02, **options, **more)
-        for _ in range(100):
-            es.tell(-((es.ask() - target) ** 2).sum(dim=1))
-        left[kind] = float((es.center - target).square().sum())
-    assert left[GuidedES] < 0.7 * left[OpenAIES]
-
-
 def keeps_and_mutates(center, kept):
     """The slope of a quadratic by autograd, with random numbers; it spoils what it was given and gave."""
     for given in kept:
@@ -136,25 +118,6 @@ def test_it_goes_on_bit_for_bit_and_owns_its_arrays():
         steps(es, 5)
     assert first.center.isfinite().all()
     np.testing.assert_array_equal(first.center.numpy(), second.center.numpy())
-
-
-def test_evolve_gives_the_same_bits_on_any_number_of_workers_and_after_a_resume(tmp_path):
-    def fitness(module):
-        return -float(((module.weight - 1) ** 2).sum())
-
-    def run(name, generations=6, **options):
-        strategy = partial(GuidedES, surrogate=lambda center: center - 1 + torch.randn(len(center)))
-        torch.manual_seed(0)
-        found = escalade.evolve(
-            nn.Linear(40, 2), fitness, strategy=strategy, population=8, lr=0.1, generations=generations,
-            run_dir=tmp_path / name, **options,
-        )  # fmt: skip
-        return found.module.weight.detach().numpy()
-
-    alone = run("alone")
-    np.testing.assert_array_equal(run("workers", workers=2), alone)
-    run("cut", generations=3)
-    np.testing.assert_array_equal(run("cut", resume=True), alone)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-import escalade
 from escalade.perturbation import NoiseTable
 from escalade.strategies import DES, LES, les
 
@@ -139,17 +138,6 @@ def test_the_published_weights_are_read_once_and_say_where_they_are_from():
             "source": "evosax 0.3.2, 2023_10_les_v2.pkl, by R. T. Lange", "license": "Apache-2.0"
         }  # fmt: skip
     assert sum(weights.size for weights in load_file(les._WEIGHTS).values()) == 246
-
-
-def test_les_resumes_bit_for_bit(tmp_path):
-    options = {"preset": None, "strategy": "les", "population": 8, "workers": 0, "verbose": False}
-    whole = escalade.train(
-        "CartPole-v1", generations=4, target_return=None, run_dir=tmp_path / "a", **options
-    )
-    escalade.train("CartPole-v1", generations=2, target_return=None, run_dir=tmp_path / "b", **options)
-    cut = escalade.resume(tmp_path / "b", generations=4, workers=0, verbose=False)
-    first, second = (done.folder.policy.read_bytes() for done in (whole, cut))
-    assert first == second
 
 
 def test_les_knows_the_best_of_a_generation_that_was_all_alike():

@@ -70,34 +70,6 @@ def test_what_makes_no_optimiser_is_refused():
             OpenAIES(np.zeros(5), 8, optimizer=optimizer)
 
 
-class Counted(SGD):
-    """Remembers a count of its own beside the velocity."""
-
-    def __init__(self, params):
-        super().__init__(params, lr=0.1)
-        self.count = 0
-
-    def step(self, descent, lr):
-        self.count += 1
-        super().step(descent, lr / self.count)
-
-    def state_dict(self):
-        return super().state_dict() | {"optimizer.count": self.count}
-
-    def load_state_dict(self, state):
-        super().load_state_dict({name: value for name, value in state.items() if name != "optimizer.count"})
-        self.count = state["optimizer.count"]
-
-
-def test_an_optimiser_of_ones_own_may_save_more():
-    def made():
-        return OpenAIES(np.zeros(5), 8, optimizer=Counted, perturbation=TABLE)
-
-    whole, first, second = run(made(), 6), run(made(), 3), made()
-    second.load_state_dict(first.state_dict())
-    assert torch.equal(run(second, 3).center, whole.center)
-
-
 def test_a_state_of_another_optimiser_is_refused_and_changes_nothing():
     before = OpenAIES(np.zeros(5), 8, optimizer="sgd", perturbation=TABLE)
     saved = run(OpenAIES(np.zeros(5), 8, optimizer="adam", perturbation=TABLE), 3).state_dict()

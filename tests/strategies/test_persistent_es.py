@@ -54,17 +54,6 @@ def test_the_step_is_that_of_the_papers(windows, hold, fitness):
         ages = ages + 1
 
 
-def test_with_one_window_it_is_openai_es_on_raw_fitness():
-    options = {"population": 12, "sigma": 0.1, "lr": 0.03, "seed": 5, "perturbation": TABLE}
-    persistent = PersistentES(np.zeros(4), windows=1, **options)
-    plain = OpenAIES(np.zeros(4), shaping="raw", **options)
-    for _ in range(10):
-        for es in (persistent, plain):
-            assert not isinstance(es, PersistentES) or es.fresh.all()
-            es.tell(-((es.ask().numpy() - 1) ** 2).sum(axis=1))
-    np.testing.assert_allclose(persistent.center.numpy(), plain.center.numpy(), rtol=1e-9)
-
-
 def window(states, theta):
     """Influence balancing (Tallec and Ollivier 2017): what theta does to the first state comes late."""
     n, helps = 23, 10

@@ -96,14 +96,6 @@ def test_an_unknown_argument_is_one_line_that_names_the_nearest(name, argument, 
     assert argument in str(caught.value)
 
 
-def test_the_elite_that_a_refusal_names_is_enough():
-    for population in range(2, 100):
-        with pytest.raises(InputError, match="so use elite") as refused:
-            strategies.CEM(np.zeros(3), population, elite=0.01)
-        named = float(str(refused.value).partition("use elite ")[2].split()[0])
-        assert strategies.CEM(np.zeros(3), population, elite=named).elites == 2
-
-
 def test_the_worked_example_of_contributing(monkeypatch):
     section = (ROOT / "docs/extending/strategy.md").read_text()
     file, entry = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
