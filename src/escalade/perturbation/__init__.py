@@ -1,37 +1,20 @@
 """Sources of noise, and how a member is rebuilt from an address."""
 
-from escalade.perturbation.address import Stream, gumbels, hash64, normals, seeds
-from escalade.perturbation.low_rank import LowRank
-from escalade.perturbation.population import (
-    CenterPopulation,
-    DensePopulation,
-    Draws,
-    GaussianPopulation,
-    NoiseSource,
-    Population,
-    shared_center,
-    write_all,
-)
-from escalade.perturbation.slices import weighted_noise_sum, weighted_square_sum
-from escalade.perturbation.table import NoiseTable, table_size
-
-__all__ = [
-    "CenterPopulation",
-    "DensePopulation",
-    "Draws",
-    "GaussianPopulation",
-    "LowRank",
-    "NoiseSource",
-    "NoiseTable",
-    "Population",
-    "Stream",
-    "gumbels",
-    "hash64",
-    "normals",
-    "seeds",
-    "shared_center",
-    "table_size",
-    "weighted_noise_sum",
-    "weighted_square_sum",
-    "write_all",
-]
+from escalade.perturbation.address import Stream as Stream
+from escalade.perturbation.address import gumbels as gumbels
+from escalade.perturbation.address import hash64 as hash64
+from escalade.perturbation.address import normals as normals
+from escalade.perturbation.address import seeds as seeds
+from escalade.perturbation.low_rank import LowRank as LowRank
+from escalade.perturbation.population import CenterPopulation as CenterPopulation
+from escalade.perturbation.population import DensePopulation as DensePopulation
+from escalade.perturbation.population import Draws as Draws
+from escalade.perturbation.population import GaussianPopulation as GaussianPopulation
+from escalade.perturbation.population import NoiseSource as NoiseSource
+from escalade.perturbation.population import Population as Population
+from escalade.perturbation.population import shared_center as shared_center
+from escalade.perturbation.population import write_all as write_all
+from escalade.perturbation.slices import weighted_noise_sum as weighted_noise_sum
+from escalade.perturbation.slices import weighted_square_sum as weighted_square_sum
+from escalade.perturbation.table import NoiseTable as NoiseTable
+from escalade.perturbation.table import table_size as table_size

@@ -203,16 +203,14 @@ class Episodes:
         if len(sizes) > 1:
             sizes.discard(0)  # of episodes that failed before a function told its size
         check_sizes(sizes)
+        order = np.argsort(np.concatenate([items for items, _ in batches]))
 
         def column(name: str) -> NDArray[Any]:
             parts = [records[name] for _, records in batches]
             if name == "behaviour":
                 (size,) = sizes
                 parts = [part if part.shape[1] == size else _no_numbers(len(part), size) for part in parts]
-            found = np.concatenate(parts)
-            ordered = np.empty_like(found)
-            ordered[np.concatenate([items for items, _ in batches])] = found
-            return ordered
+            return np.concatenate(parts)[order]
 
         lengths = column("length")
         seen = np.zeros_like(lengths)

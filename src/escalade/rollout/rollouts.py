@@ -243,41 +243,34 @@ class Rollouts:
         observed = np.zeros(len(rows), np.bool_)
         if self.job.normalization is not None:
             observed = self.job.observed(self._item[rows])
-        noted = self._behaviours(rows)
+        noted = self._behaviours(rows)  # before the records, whose type it may tell
         for row in rows if self._raised else ():
             if (slot := int(self._slot[row])) in self._raised:
                 feed.put_raised(int(self._item[row]), self._raised[slot])
-        for part, records in ((observed, self._with_moments), (~observed, self._without)):
+        for part, kind in ((observed, self.record.observed), (~observed, self.record.plain)):
             if part.any():
-                found = records(rows[part])
-                found["behaviour"] = noted[part]
-                feed.put_many(self._item[rows[part]], found)
+                records = self._records(rows[part], kind)
+                records["behaviour"] = noted[part]
+                feed.put_many(self._item[rows[part]], records)
 
     def _behaviours(self, rows: NDArray[np.intp]) -> Vector:
         """Behaviours of ended episodes, shape (n, size); of size 0 where nobody asks for them.
 
         NaN for an episode whose return is no number; none at all while a function has not told its size.
         """
-        if self._traces is None:
-            return np.zeros((len(rows), 0), np.float32)
         whole = np.isfinite(self._return[rows])
-        numbers = self._numbers_of(rows[whole]) if whole.any() else None
-        found = np.full((len(rows), self.record.behaviour), np.nan, np.float32)
-        if numbers is not None:
-            found[whole] = numbers
-        return found
-
-    def _numbers_of(self, rows: NDArray[np.intp]) -> Vector:
-        """Behaviours of ended episodes, shape (n, size)."""
-        assert self._traces is not None
-        ended = self._slot[rows], self._length[rows], self._observations[rows]
+        if self._traces is None or not whole.any():
+            return np.full((len(rows), self.record.behaviour), np.nan, np.float32)
+        good = rows[whole]
         try:
-            found = self._traces.behaviours(*ended)
+            numbers = self._traces.behaviours(self._slot[good], self._length[good], self._observations[good])
         except SlotError as failed:
-            who, problem = self.job.describe(int(self._item[rows[failed.row]])), failed.problem
+            who, problem = self.job.describe(int(self._item[good[failed.row]])), failed.problem
             raise EnvironmentFailure(f"the `behaviour` of {who} raised {in_words(problem)}") from problem
-        if self.record.behaviour != found.shape[1]:  # a function's is known by now
-            self.record = replace(self.record, behaviour=found.shape[1])
+        if self.record.behaviour != numbers.shape[1]:  # a function's is known by now
+            self.record = replace(self.record, behaviour=numbers.shape[1])
+        found = np.full((len(rows), numbers.shape[1]), np.nan, np.float32)
+        found[whole] = numbers
         return found
 
     def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -295,29 +288,22 @@ class Rollouts:
         last = self._observations[rows].reshape(len(rows), -1)
         return np.asarray(np.isfinite(last).all(axis=1))
 
-    def _without(self, rows: NDArray[np.intp], kind: np.dtype[np.void] | None = None) -> NDArray[np.void]:
-        """Records of ended episodes, shape (n,)."""
-        records = np.empty(len(rows), kind or self.record.plain)
+    def _records(self, rows: NDArray[np.intp], kind: np.dtype[np.void]) -> NDArray[np.void]:
+        """Records of ended episodes, shape (n,), and moments of what they observed if ``kind`` has such."""
+        records, lengths = np.empty(len(rows), kind), self._length[rows]
         records["return"] = returns = self._return[rows]
-        records["length"] = self._length[rows]
+        records["length"] = lengths
         # An episode whose return is no number has no score either.
-        scores = (
-            returns if self.reward is None else np.where(np.isfinite(returns), self._score[rows], returns)
-        )
-        records["score"] = scores
+        scores = returns if self.reward is None else self._score[rows]
+        records["score"] = np.where(np.isfinite(returns), scores, returns)
         if self.record.infos:
             records["infos"] = cast(InformingVector, self.vector).infos(self._slot[rows])
-        return records
-
-    def _with_moments(self, rows: NDArray[np.intp]) -> NDArray[np.void]:
-        """Records of ended episodes with the moments of what they observed, shape (n,)."""
-        records = self._without(rows, self.record.observed)
-        lengths = self._length[rows, None]
-        total, squares = self._moments[:, rows]
-        with np.errstate(invalid="ignore", over="ignore"):  # of episodes that diverged
-            offset = total / lengths
-            records[MOMENTS][:, 0] = self._first[rows] + offset
-            records[MOMENTS][:, 1] = np.maximum(squares - total * offset, 0.0)
+        if kind is self.record.observed:
+            total, squares = self._moments[:, rows]
+            with np.errstate(invalid="ignore", over="ignore"):  # of episodes that diverged
+                offset = total / lengths[:, None]
+                records[MOMENTS][:, 0] = self._first[rows] + offset
+                records[MOMENTS][:, 1] = np.maximum(squares - total * offset, 0.0)
         return records
 
     def _pack(self) -> None:

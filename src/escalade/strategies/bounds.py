@@ -56,19 +56,17 @@ class Bounds:
         lower, upper = _pair(bounds, dimension)
         self.lower = _vector(lower, -np.inf, dimension)
         self.upper = _vector(upper, np.inf, dimension)
-        if not (self.lower < self.upper).all():
-            i = int(np.flatnonzero(~(self.lower < self.upper))[0])
-            raise InputError(
-                f"bounds: parameter {i} has {self.lower[i]:g} and {self.upper[i]:g}, but the lower bound "
-                "must be below the upper one"
-            )
-        for bound in (self.lower, self.upper):
-            large = np.flatnonzero((abs(bound) > _LARGEST) & np.isfinite(bound))
-            if len(large):
-                i = int(large[0])
+        for i, (low, high) in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
+            if not low < high:
                 raise InputError(
-                    f"bounds: parameter {i} has {bound[i]:g}, beyond {_LARGEST:g}: use None for no bound"
+                    f"bounds: parameter {i} has {low:g} and {high:g}, but the lower bound must be below the "
+                    "upper one"
                 )
+            for bound in (low, high):
+                if _LARGEST < abs(bound) < np.inf:
+                    raise InputError(
+                        f"bounds: parameter {i} has {bound:g}, beyond {_LARGEST:g}: use None for no bound"
+                    )
         self._low_margin, self._high_margin = (
             np.minimum(_MARGIN * (1 + np.where(np.isfinite(bound), abs(bound), 0)), self.width / 2)
             for bound in (self.lower, self.upper)
