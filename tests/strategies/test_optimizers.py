@@ -13,7 +13,7 @@ from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.strategies import PGPE, OpenAIES
 from escalade.strategies.optimizers import NAMED, SGD
-from escalade.strategies.saving import load_strategy, save_strategy
+from escalade.strategies.tensors import load_strategy, save_strategy
 
 TABLE = NoiseTable(3, 2**15)
 

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from escalade.strategies.deep_ga import DeepGA as DeepGA
     from escalade.strategies.des import DES as DES
     from escalade.strategies.gaussian import GaussianStrategy as GaussianStrategy
-    from escalade.strategies.guided_es import GuidedES as GuidedES
     from escalade.strategies.les import LES as LES
     from escalade.strategies.lm_ma import LMMAES as LMMAES
     from escalade.strategies.ma import MAES as MAES
     from escalade.strategies.openai_es import OpenAIES as OpenAIES
     from escalade.strategies.optimizers import ClipUp as ClipUp
-    from escalade.strategies.persistent_es import PersistentES as PersistentES
     from escalade.strategies.pgpe import PGPE as PGPE
     from escalade.strategies.result import Result as Result
     from escalade.strategies.rm_es import RMES as RMES
@@ -31,14 +29,16 @@ if TYPE_CHECKING:
     from escalade.strategies.snes import SNES as SNES
     from escalade.strategies.vd_cma import VDCMA as VDCMA
     from escalade.strategies.xnes import XNES as XNES
+    from escalade.wings.own_loops.guided_es import GuidedES as GuidedES
+    from escalade.wings.own_loops.persistent_es import PersistentES as PersistentES
 
 # Imported when first used, because they need torch: a mistyped flag should not wait for it.
 _HOMES = {entry.class_name: entry.home.partition(":")[0] for entry in STRATEGIES.values()} | {
     "ClipUp": "escalade.strategies.optimizers",
     "DensePopulation": "escalade.perturbation",
     "GaussianStrategy": "escalade.strategies.gaussian",
-    "GuidedES": "escalade.strategies.guided_es",
-    "PersistentES": "escalade.strategies.persistent_es",
+    "GuidedES": "escalade.wings.own_loops.guided_es",
+    "PersistentES": "escalade.wings.own_loops.persistent_es",
     "Result": "escalade.strategies.result",
     "Strategy": "escalade.strategies.base",
 }

@@ -12,7 +12,7 @@ from escalade.errors import InputError
 from escalade.strategies.base import Common, Fitness
 from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.schedules import Rate, parse, parse_sigma
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.numbers import whole_number
 
 _LEAST_SPREAD = np.finfo(np.float32).tiny

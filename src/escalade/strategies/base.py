@@ -27,10 +27,9 @@ from escalade.perturbation import (
 from escalade.perturbation.device import device_of
 from escalade.strategies.ranking import default_population
 from escalade.strategies.result import Record, Result
-from escalade.strategies.saving import State, adapted_by, as_kept, copied
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.vectors import Start, center_before, first_center
+from escalade.strategies.tensors import Start, State, adapted_by, as_kept, center_before, copied, first_center
 from escalade.support.arrays import as_float64
 from escalade.support.generators import generators_seeded
 from escalade.support.keywords import check_keywords, signature_of

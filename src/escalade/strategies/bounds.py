@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from escalade.errors import InputError
 from escalade.strategies.base import Strategy
-from escalade.strategies.vectors import detached
+from escalade.strategies.tensors import detached
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from escalade.strategies.evolution_paths import moved, mu_eff_of, path_growth, w
 from escalade.strategies.gaussian import GaussianStrategy
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.sized import first_step_size
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.numbers import whole_number
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.storage.tensors import Tensors, with_prefix
 from escalade.strategies.base import Strategy
-from escalade.strategies.saving import State
+from escalade.strategies.tensors import State
 
 
 class Centers:

@@ -16,9 +16,8 @@ from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import damping, expected_norm, heaviside, moved, with_ties
 from escalade.strategies.matrix import refuse_if_too_large
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.saving import State
 from escalade.strategies.sized import Matrix, SizedStrategy
-from escalade.strategies.vectors import Start, detached
+from escalade.strategies.tensors import Start, State, detached
 
 _FLOOR = 1e-30  # of the smallest eigenvalue of the covariance, in multiples of the largest
 

@@ -17,7 +17,7 @@ from escalade.strategies.evolution_paths import expected_norm, moved, mu_eff_of,
 from escalade.strategies.gaussian import differences, sums
 from escalade.strategies.ranking import default_population, share_ties
 from escalade.strategies.sized import Matrix
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.numbers import real_number
 
 _LONGEST = 1e16  # squared length of the axis: beyond, float64 loses all other directions

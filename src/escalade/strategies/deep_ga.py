@@ -14,9 +14,8 @@ from escalade.errors import InputError
 from escalade.perturbation import Stream, hash64
 from escalade.perturbation.genomes import Genome, GenomePopulation, Mutation
 from escalade.strategies.base import Common, Fitness, Strategy
-from escalade.strategies.saving import State
 from escalade.strategies.schedules import Rate, parse_sigma
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start, State
 from escalade.support.numbers import whole_number
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
 from escalade.strategies.base import Common, Fitness
+from escalade.strategies.gaussian import AdaptiveStrategy, Deviations
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.schedules import Rate, parse, parse_share
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 
 _SHARPNESS, _STEEPNESS = 20.0, 12.5
 

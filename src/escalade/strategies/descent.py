@@ -7,8 +7,8 @@ from typing import Any, Unpack
 from escalade.errors import InputError
 from escalade.strategies.base import Common, Strategy
 from escalade.strategies.optimizers import OptimizerFactory, make_optimizer
-from escalade.strategies.saving import State
 from escalade.strategies.schedules import Rate, parse
+from escalade.strategies.tensors import State
 from escalade.support.numbers import LARGEST, real_number
 
 

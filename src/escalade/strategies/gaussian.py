@@ -1,17 +1,24 @@
-"""The base of strategies whose members are the centre plus scaled noise."""
+"""The bases of strategies whose members are the centre plus scaled noise."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from escalade.perturbation import GaussianPopulation
+from escalade.errors import InputError
+from escalade.perturbation import GaussianPopulation, LowRank
 from escalade.perturbation.device import DevicePopulation, device_of
-from escalade.strategies.base import Fitness, Strategy
+from escalade.strategies.base import Common, Fitness, Strategy
+from escalade.strategies.tensors import Start
 from escalade.support.arrays import tensor_of
 from escalade.support.large import shared_copy
+
+Deviations = float | str | ArrayLike | Tensor
+"""A positive number, its text, or a vector of shape (dimension,)."""
 
 
 class GaussianStrategy(Strategy):
@@ -59,3 +66,79 @@ def differences(values: Fitness) -> Fitness:
 def sums(values: Fitness) -> Fitness:
     """Mirrored pairs' values added, shape (pairs,): what weighs the square of a pair's noise."""
     return np.asarray(values.reshape(-1, 2).sum(axis=1))
+
+
+class AdaptiveStrategy(GaussianStrategy):
+    """A Gaussian strategy that learns ``deviations``, one per parameter, shape (dimension,).
+
+    Args:
+        x0: the first centre, shape (dimension,).
+        population: members a generation.
+        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
+
+    Raises:
+        InputError: an argument is impossible; the message names it.
+    """
+
+    adapted: ClassVar[tuple[str, ...]] = ("deviations",)
+
+    def __init__(
+        self, x0: Start, population: int | None, sigma: Deviations, **common: Unpack[Common]
+    ) -> None:
+        super().__init__(x0, population, **common)
+        # Always replaced, never written to: populations already handed out share its memory.
+        self.deviations: Tensor = first_deviations(sigma, self.center)
+        source = self._perturbation
+        for part in source.parts if isinstance(source, LowRank) else ():
+            if part.rank and bool((self.deviations[part.stretch] != self.deviations[part.start]).any()):
+                raise InputError("sigma differs within a matrix, but low-rank noise has one for each")
+
+    @property
+    def sigma(self) -> float:
+        return float(self.deviations.mean())
+
+    @property
+    def scale(self) -> NDArray[np.floating]:
+        return np.asarray(self.deviations.numpy())
+
+    def narrow(self, factors: Fitness) -> None:
+        self.deviations = self.deviations * torch.from_numpy(factors).to(self.deviations)
+
+    def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
+        """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
+        origin = None if shift is None else shift.numpy()
+        members = self.sample()
+        return torch.from_numpy(members.draws.weighted_square_sum(weights, origin, members.dtype))
+
+    def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
+        """``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""
+        paired = self.antithetic
+        first = differences(utilities) if paired else utilities
+        second = sums(utilities) if paired else utilities
+        return self.noise_sum(first), self.square_sum(second) - float(second.sum())
+
+
+def first_deviations(sigma: Any, center: Tensor) -> Tensor:
+    """``sigma`` as a vector of the shape and type of ``center``.
+
+    Raises:
+        InputError: it is a schedule, has another shape, or is not positive and finite.
+    """
+    if callable(sigma) and not isinstance(sigma, Tensor):
+        raise InputError("sigma is adapted by this strategy: give its first value, not a schedule")
+    try:
+        # Torch does not read arrays that run backwards.
+        given = np.ascontiguousarray(sigma) if isinstance(sigma, np.ndarray) else sigma
+        values = torch.as_tensor(
+            float(given) if isinstance(given, str) else given, dtype=center.dtype, device=center.device
+        )
+        vector = values.detach().expand(center.numel()).clone()
+    except (RuntimeError, TypeError, ValueError):
+        raise InputError(
+            f"sigma {sigma!r} must be a number or {center.numel()} of them: "
+            "this strategy adapts it from there"
+        ) from None
+    if not bool((torch.isfinite(vector) & (vector > 0)).all()):
+        raise InputError(f"sigma {sigma!r} must be positive and finite")
+    return vector

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from torch import Tensor
 
-from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
 from escalade.strategies.base import Common, Fitness
+from escalade.strategies.gaussian import AdaptiveStrategy, Deviations
 from escalade.strategies.ranking import ranks
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 
 _WEIGHTS = Path(__file__).with_suffix(".safetensors")
 _PATH_RATES = (0.1, 0.5, 0.9)

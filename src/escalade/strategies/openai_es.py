@@ -11,7 +11,7 @@ from escalade.strategies.descent import Descent, DescentStrategy
 from escalade.strategies.gaussian import GaussianStrategy, differences
 from escalade.strategies.schedules import Rate, parse_sigma
 from escalade.strategies.shaping import SHAPINGS
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.registry import named
 
 

@@ -11,13 +11,13 @@ from typing import Unpack
 import torch
 
 from escalade.errors import InputError
-from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
 from escalade.strategies.base import Fitness
 from escalade.strategies.descent import Descent, DescentStrategy
+from escalade.strategies.gaussian import AdaptiveStrategy, Deviations
 from escalade.strategies.optimizers import ClipUp, OptimizerFactory
 from escalade.strategies.schedules import Rate, parse
 from escalade.strategies.shaping import SHAPINGS
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 

@@ -15,7 +15,7 @@ from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import log_weights, ranks, share_ties
 from escalade.strategies.sized import Matrix, SizedStrategy
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.numbers import whole_number
 
 _TARGET = 0.3  # q*: by this share of the parents the ranks should rise

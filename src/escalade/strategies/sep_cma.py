@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
 from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import damping, expected_norm, heaviside, moved, mu_eff_of, with_ties
+from escalade.strategies.gaussian import AdaptiveStrategy, Deviations
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 
 
 class SepCMAES(AdaptiveStrategy):

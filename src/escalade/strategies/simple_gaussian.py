@@ -10,11 +10,11 @@ from typing import Unpack
 
 import torch
 
-from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
 from escalade.strategies.base import Common, Fitness
+from escalade.strategies.gaussian import AdaptiveStrategy, Deviations
 from escalade.strategies.ranking import elite_count, elite_weights
 from escalade.strategies.schedules import Rate, parse, parse_share
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 
 
 class SimpleGaussian(AdaptiveStrategy):

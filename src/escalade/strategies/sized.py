@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation
 from escalade.strategies.base import Common, Strategy
-from escalade.strategies.saving import State
 from escalade.strategies.schedules import parse
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start, State
 
 Matrix = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from escalade.errors import InputError
-from escalade.strategies.adaptive import AdaptiveStrategy, Deviations
 from escalade.strategies.base import Common, Fitness
+from escalade.strategies.gaussian import AdaptiveStrategy, Deviations
 from escalade.strategies.schedules import Rate, parse
 from escalade.strategies.shaping import SHAPINGS
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.registry import named
 
 

@@ -15,7 +15,7 @@ from escalade.strategies.matrix import MatrixStrategy
 from escalade.strategies.schedules import Rate, parse
 from escalade.strategies.shaping import nes_utilities
 from escalade.strategies.sized import Matrix
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 
 
 class XNES(MatrixStrategy):

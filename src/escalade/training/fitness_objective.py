@@ -28,7 +28,7 @@ from escalade.storage.tensors import State, Tensors, read, write
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Behaviours, Center, Novelty
 from escalade.strategies.shaping import usable, usable_number
-from escalade.strategies.vectors import held_center
+from escalade.strategies.tensors import held_center
 from escalade.support.arrays import tensor_of
 from escalade.support.interrupts import Interrupts
 from escalade.support.large import filed, shared_copy

@@ -15,8 +15,8 @@ from escalade.recorders import Recorder, Row
 from escalade.storage.tensors import State, Tensors, record
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers
-from escalade.strategies.saving import load_strategy, save_strategy
 from escalade.strategies.shaping import usable_number
+from escalade.strategies.tensors import load_strategy, save_strategy
 from escalade.support.interrupts import Interrupts
 from escalade.support.machine import versions
 from escalade.training.limits import Limits, Pace, TimeUp, clearly_harder, meets, refutation, with_failures

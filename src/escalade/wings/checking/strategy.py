@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from escalade.strategies.base import Strategy
-from escalade.strategies.saving import load_strategy, save_strategy
+from escalade.strategies.tensors import load_strategy, save_strategy
 from escalade.support.generators import generators_seeded
 
 _DIMENSION, _POPULATION = 6, 8

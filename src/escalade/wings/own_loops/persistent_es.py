@@ -20,7 +20,7 @@ from escalade.strategies.base import Fitness
 from escalade.strategies.descent import Descent, DescentStrategy
 from escalade.strategies.gaussian import differences
 from escalade.strategies.schedules import parse
-from escalade.strategies.vectors import Start
+from escalade.strategies.tensors import Start
 from escalade.support.numbers import real_number, whole_number
 
 Counts = NDArray[np.int64]

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from escalade.errors import InputError
 from escalade.perturbation import GaussianPopulation, Stream, seeds
-from escalade.perturbation.guided import GuidedNoise, orthonormal
 from escalade.strategies.descent import Descent
 from escalade.strategies.openai_es import OpenAIES
 from escalade.strategies.schedules import Rate
-from escalade.strategies.vectors import Start, as_tensor
+from escalade.strategies.tensors import Start, as_tensor
 from escalade.support.generators import generators_seeded
 from escalade.support.numbers import real_number, whole_number
+from escalade.wings.own_loops.guided_noise import GuidedNoise, orthonormal
 
 Surrogate = Callable[[Tensor], ArrayLike | Tensor]
 """A function from a copy of the centre, shape (dimension,), to a vector of that shape."""

@@ -8,8 +8,8 @@ import torch
 
 from escalade import InputError
 from escalade.perturbation import NoiseTable
-from escalade.perturbation.guided import GuidedNoise, orthonormal
 from escalade.strategies import GuidedES, OpenAIES
+from escalade.wings.own_loops.guided_noise import GuidedNoise, orthonormal
 
 TABLE = NoiseTable(2, 2**16)
 

@@ -84,7 +84,9 @@ def mean_gradient(es, generations, lr):
     return (start - float(es.center[0])) / (generations * lr)
 
 
-@pytest.mark.slow("src/escalade/strategies/persistent_es.py", "tests/strategies/test_persistent_es.py")
+@pytest.mark.slow(
+    "src/escalade/wings/own_loops/persistent_es.py", "tests/wings/own_loops/test_persistent_es.py"
+)
 @pytest.mark.parametrize("hold", [1, 50])
 def test_an_influence_that_comes_late_is_in_the_gradient(hold):
     start, lr = np.array([0.02]), 1e-12  # the centre stays where it is
