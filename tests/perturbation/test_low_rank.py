@@ -74,26 +74,6 @@ def test_a_sum_that_is_gathered_in_pieces_is_the_same_sum(monkeypatch):
     np.testing.assert_allclose(made.weighted_sum(weights), whole, atol=1e-5)
 
 
-def test_a_scale_may_be_a_number_or_one_for_each_matrix_and_vector_number():
-    made = draws(2)
-    np.testing.assert_allclose(written(made, scale=0.5), 0.5 * written(made), rtol=1e-6)
-    scale = np.linspace(0.1, 2.0, SIZE).astype(np.float32)
-    for part in made.source.parts:
-        if part.rank:
-            scale[part.stretch] = scale[part.start]
-    np.testing.assert_allclose(written(made, scale=scale), scale * written(made), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("rank", [1, 3])
-def test_the_sum_of_squares_takes_their_mean_over_a_matrix(rank):
-    made, weights = draws(rank), np.arange(COUNT) - 3.0
-    squares = weights @ written(made).astype(np.float64) ** 2
-    for part in made.source.parts:
-        if part.rank:
-            squares[part.stretch] = squares[part.stretch].mean()
-    np.testing.assert_allclose(made.weighted_square_sum(weights), squares, rtol=1e-4, atol=1e-4)
-
-
 def test_a_perturbation_depends_on_its_address_alone():
     np.testing.assert_array_equal(written(draws(2)), written(draws(2, count=40)))
     assert not np.array_equal(written(draws(2)), written(draws(2, generation=4)))

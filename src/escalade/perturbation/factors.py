@@ -29,17 +29,17 @@ class Member:
     numbers: Vector
     sign: int
     """-1 for the mirrored end of a pair, 0 for the centre itself."""
-    scale: float | Center = 1.0
+    scale: float = 1.0
     """Scale of the noise."""
 
     def factors(self, part: Part) -> tuple[Vector, Vector]:
         """``sign * scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
         a, b = part.factors(self.numbers)
-        return a * np.float32(self.sign * part.scale(self.scale) / math.sqrt(part.rank)), b
+        return a * np.float32(self.sign * self.scale / math.sqrt(part.rank)), b
 
     def write(self, part: Part, out: Center) -> None:
         """Write the parameter itself into ``out``, shape (size,)."""
-        part.write(self.numbers, self.sign * part.scale(self.scale), out)
+        part.write(self.numbers, self.sign * self.scale, out)
         out += self.center[part.stretch]
 
 
@@ -55,19 +55,17 @@ class Together:
     """Numbers of the members' noise, shape (k, length)."""
     signs: Any
     """Signs of the members, as :attr:`Member.sign`; shape (k,), float32."""
-    scale: float | Center
+    scale: float
 
     def factors(self, part: Part) -> tuple[Any, Any]:
         """:meth:`Member.factors`, of shapes (k, r, m) and (k, r, n)."""
         a, b = part.factors(self.numbers)
-        weights = self.signs * (float(part.scale(self.scale)) / math.sqrt(part.rank))
+        weights = self.signs * (self.scale / math.sqrt(part.rank))
         return a * weights[:, None, None], b
 
     def parameters(self, part: Part) -> Any:
         """The members' own of a parameter with full noise, shape (k, size), float32."""
-        scale = part.scale(self.scale)
-        weights = self.signs[:, None] * (np.float32(scale) if isinstance(scale, np.ndarray) else float(scale))
-        made = part.numbers(self.numbers) * weights
+        made = part.numbers(self.numbers) * (self.signs[:, None] * self.scale)
         made += self.center[part.stretch]
         return made
 
@@ -84,7 +82,7 @@ def member_of(source: LowRank, population: Population, member: int) -> Member:
         return Member(population.center, zeros, 0)
     known, draws = _low_rank(population)
     number, sign = known.perturbation(member)
-    return Member(known.center, draws.numbers(number), sign, known.scale)
+    return Member(known.center, draws.numbers(number), sign, float(known.scale))
 
 
 def members_of(source: LowRank, population: Population, members: Sequence[int]) -> Together:
@@ -95,7 +93,7 @@ def members_of(source: LowRank, population: Population, members: Sequence[int]) 
     """
     known, draws = _low_rank(population)
     numbers, signs = known.perturbations(members)
-    return Together(known.center, draws.rows(numbers), source.placed(signs), known.scale)
+    return Together(known.center, draws.rows(numbers), source.placed(signs), float(known.scale))
 
 
 def _low_rank(population: Population) -> tuple[GaussianPopulation, LowRankDraws]:

@@ -68,14 +68,8 @@ class Part:
         above = drawn.shape[:-1]
         return first.reshape(*above, self.rank, m), second.reshape(*above, self.rank, n)
 
-    def scale(self, scale: float | Center) -> Any:
-        """The part's own of a scale that may be one for each parameter, but one for a whole matrix."""
-        if isinstance(scale, np.ndarray):
-            return float(scale[self.start]) if self.rank else scale[self.stretch]
-        return scale
-
     def write(self, drawn: Any, scale: Any, out: Any) -> None:
-        """Write ``scale``, see :meth:`scale`, times the noise into ``out``, shape (size,).
+        """Write ``scale`` times the noise into ``out``, shape (size,).
 
         Numbers and ``out`` are arrays, or tensors of one device.
         """
@@ -187,10 +181,10 @@ class LowRankDraws:
         return made
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
-        """Write ``scale * noise_number`` into ``out``; a matrix has one scale."""
+        """Write ``scale * noise_number`` into ``out``; ``scale`` is one number for all."""
         numbers = self.numbers(number)
         for part in self.source.parts:
-            part.write(numbers, part.scale(scale), out[part.stretch])
+            part.write(numbers, scale, out[part.stretch])
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
         """``sum_k weights[k] * noise_k``: one product ``(A * weights)^T B`` a matrix (section 4.2)."""
@@ -199,27 +193,6 @@ class LowRankDraws:
             given, drawn = some.astype(dtype), numbers.astype(dtype, copy=False)
             for part in self.source.parts:
                 _add(part, given, drawn, total[part.stretch])
-        return total
-
-    def weighted_square_sum(
-        self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
-    ) -> Center:
-        """``sum_k weights[k] * noise_k**2``, where a matrix's squares are replaced by their mean over it.
-
-        For strategies whose deviations are one a matrix; none of these shifts. The mean square of
-        ``A B^T / sqrt(r)`` is the sum of ``(A^T A) * (B^T B)`` over r m n.
-        """
-        assert shift is None
-        total = np.zeros(self.source.dimension, dtype)
-        for some, numbers in self._gathered(weights):
-            for part in self.source.parts:
-                if part.rank:
-                    a, b = part.factors(numbers)
-                    squares = ((a @ a.mT) * (b @ b.mT)).sum(axis=(1, 2), dtype=np.float64)
-                    total[part.stretch] += some @ squares / (part.rank * part.size)
-                else:
-                    squares = part.numbers(numbers).astype(np.float64) ** 2
-                    total[part.stretch] += np.add.reduce(squares * some[:, None], axis=0)
         return total
 
     def _gathered(self, weights: Weights) -> Iterator[tuple[NDArray[np.float64], Vector]]:

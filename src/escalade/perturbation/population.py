@@ -17,7 +17,13 @@ Weights = Sequence[float] | NDArray[np.floating]
 
 
 class Draws(Protocol):
-    """One generation's perturbations ``noise_0, noise_1, ...``, each of shape (dimension,)."""
+    """One generation's perturbations ``noise_0, noise_1, ...``, each of shape (dimension,).
+
+    For strategies with a deviation of each parameter's own, they have
+    ``weighted_square_sum(weights, shift, dtype)`` besides: ``sum_k weights[k] * (noise_k - shift)**2``, shape
+    (dimension,), always added in the same order. ``shift`` has shape (dimension,) and the type of the sum;
+    with None nothing is subtracted.
+    """
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
         """Write ``scale * noise_number`` into ``out``, shape (dimension,), in the type of ``out``."""
@@ -27,15 +33,6 @@ class Draws(Protocol):
         """``sum_k weights[k] * noise_k``, shape (dimension,), always added in the same order.
 
         A weight of zero skips its perturbation.
-        """
-        ...
-
-    def weighted_square_sum(
-        self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
-    ) -> Center:
-        """``sum_k weights[k] * (noise_k - shift)**2``, shape (dimension,), always added in the same order.
-
-        ``shift`` has shape (dimension,) and the type of the sum; without it nothing is subtracted.
         """
         ...
 

@@ -40,7 +40,7 @@ class ARS(GaussianStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
-    low_rank = on_device = True
+    low_rank = True
 
     def __init__(
         self,

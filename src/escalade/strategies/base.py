@@ -76,16 +76,13 @@ class Strategy(ABC):
     """True where :meth:`update` can take a generation of another size than the first."""
 
     low_rank: ClassVar[bool] = False
-    """True where noise of low rank will do: members are centre plus noise of one scale for each matrix."""
+    """True where noise of low rank, or of a device, will do: it has one scale for all parameters."""
 
     compares_generations: ClassVar[bool] = False
     """True where an update compares fitness with that of generations before: ranks within one will not do."""
 
     elitist: ClassVar[bool] = False
     """True where the best members live on unchanged."""
-
-    on_device: ClassVar[bool] = False
-    """True where a centre and noise that are tensors of any device will do."""
 
     adapted: ClassVar[tuple[str, ...]] = ()
     """Arrays, tensors and numbers that updates replace, and never write to: saved with the centre."""
@@ -121,11 +118,9 @@ class Strategy(ABC):
             population = self.usual_population(len(start))
         if direction not in ("maximize", "minimize"):
             raise InputError(f"direction {direction!r} must be 'maximize' or 'minimize'")
+        if isinstance(perturbation, LowRank):
+            self._check_low_rank(perturbation, len(start))
         if device is not None:
-            if not self.on_device:
-                raise InputError(
-                    f"{type(self).__name__} does not work with device: leave it out, or use OpenAIES or ARS"
-                )
             start = start.to(device, torch.float32)
         self.center: Tensor = start  # updates write to it; a copy to keep is es.result.center
         self.first_population = self.population_size = self._size(population)
@@ -134,8 +129,6 @@ class Strategy(ABC):
         self.generation = 0
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
-        if isinstance(perturbation, LowRank):
-            self._check_low_rank(perturbation)
         self._perturbation = perturbation
         self._sampled: Population | None = None  # this generation's members, once they were given out
         self._asked = False  # True once they were written out
@@ -155,15 +148,14 @@ class Strategy(ABC):
             )
         return population
 
-    def _check_low_rank(self, source: LowRank) -> None:
-        if source.rank and not self.low_rank:
+    def _check_low_rank(self, source: LowRank, dimension: int) -> None:
+        device = device_of(source)
+        if not self.low_rank and (source.rank or device):
+            what = "device: leave it out" if device else "low-rank noise: leave perturbation out"
+            raise InputError(f"{type(self).__name__} does not work with {what}, or use OpenAIES or ARS")
+        if source.dimension != dimension:
             raise InputError(
-                f"{type(self).__name__} does not work with low-rank noise: leave perturbation out, or use "
-                "OpenAIES, ARS or PGPE"
-            )
-        if source.dimension != self.dimension:
-            raise InputError(
-                f"the low-rank noise is for {source.dimension} parameters, but x0 has {self.dimension}"
+                f"the low-rank noise is for {source.dimension} parameters, but x0 has {dimension}"
             )
 
     def resize(self, population: int) -> None:

@@ -83,8 +83,8 @@ class TorchOptimizer(CenterOptimizer):
             self.center.grad = None
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
-        memory = _memory_of(self.inner) | _numbers_of(self.inner)
-        return {PREFIX + name: _own(value) for name, value in memory.items()}
+        memory = self.inner.state_dict()["state"].get(0, {}) | _numbers_of(self.inner)
+        return {PREFIX + name: _own(value) for name, value in memory.items() if value is not None}
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
         saved = {name: _own(value) for name, value in with_prefix(PREFIX, state).items()}
@@ -96,12 +96,6 @@ class TorchOptimizer(CenterOptimizer):
         for name, value in saved.items():  # torch gives all but the step the type of the centre
             if isinstance(value, Tensor) and name != "step":
                 self.inner.state[self.center][name] = value.to(self.center.device)
-
-
-def _memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
-    """Return the state of ``optimizer`` for its one parameter; the tensors are its own."""
-    memory = optimizer.state_dict()["state"].get(0, {})
-    return {name: value for name, value in memory.items() if value is not None}
 
 
 def _numbers_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import GaussianPopulation, LowRank
+from escalade.perturbation import GaussianPopulation
 from escalade.perturbation.device import DevicePopulation, device_of
 from escalade.strategies.base import Common, Fitness, Strategy
 from escalade.strategies.tensors import Start
@@ -89,10 +89,6 @@ class AdaptiveStrategy(GaussianStrategy):
         super().__init__(x0, population, **common)
         # Always replaced, never written to: populations already handed out share its memory.
         self.deviations: Tensor = first_deviations(sigma, self.center)
-        source = self._perturbation
-        for part in source.parts if isinstance(source, LowRank) else ():
-            if part.rank and bool((self.deviations[part.stretch] != self.deviations[part.start]).any()):
-                raise InputError("sigma differs within a matrix, but low-rank noise has one for each")
 
     @property
     def sigma(self) -> float:
@@ -109,7 +105,8 @@ class AdaptiveStrategy(GaussianStrategy):
         """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
         origin = None if shift is None else shift.numpy()
         members = self.sample()
-        return torch.from_numpy(members.draws.weighted_square_sum(weights, origin, members.dtype))
+        draws: Any = members.draws
+        return torch.from_numpy(draws.weighted_square_sum(weights, origin, members.dtype))
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
         """``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""

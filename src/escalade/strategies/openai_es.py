@@ -43,7 +43,7 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
         True
     """
 
-    low_rank = on_device = True
+    low_rank = True
 
     def __init__(
         self,

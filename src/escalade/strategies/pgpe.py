@@ -49,8 +49,6 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         InputError: an argument is impossible; the message names it.
     """
 
-    low_rank = True
-
     def __init__(
         self,
         x0: Start,

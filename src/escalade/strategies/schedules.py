@@ -108,10 +108,10 @@ def parse(value: Rate, name: str = "schedule", zero: bool = False) -> Schedule:
             raise ValueError
     except (KeyError, ValueError):
         raise InputError(f"{name} {str(value)!r} is neither a number nor one of {FORMS}") from None
-    if not all(math.isfinite(n) and n >= 0 for n in numbers) or numbers[0] == 0:
-        raise InputError(f"{name} {value!r}: it must start above 0 and hold no negative number")
-    if max(numbers) > LARGEST:
-        raise InputError(f"{name} {value!r} must be at most {LARGEST:g}: centre and members are float32")
+    if not all(0 <= number <= LARGEST for number in numbers) or numbers[0] == 0:
+        raise InputError(
+            f"{name} {value!r} must start above 0, and hold numbers from 0 to at most {LARGEST:g}"
+        )
     if len(numbers) == 3 and kind != "exponential" and numbers[2] == 0:
         raise InputError(f"{name} {value!r}: its last number must be above 0")
     return Formula(kind, numbers)

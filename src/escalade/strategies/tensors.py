@@ -34,17 +34,17 @@ def first_center(x0: Start) -> Tensor:
 
 
 def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
-    """A user's vector as a tensor, its memory shared where it can be.
+    """A user's vector as a tensor.
 
     Raises:
         InputError: it does not hold numbers; the message names it.
     """
     try:
+        if isinstance(given, Tensor):
+            return given.detach()
         # Torch does not read arrays that run backwards.
-        contiguous: Any = (
-            np.ascontiguousarray(given) if isinstance(given, np.ndarray) and given.ndim else given
-        )
-        return contiguous.detach() if isinstance(given, Tensor) else torch.as_tensor(contiguous, device="cpu")
+        forward = given.copy() if isinstance(given, np.ndarray) else given
+        return torch.as_tensor(forward, device="cpu")
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(f"{name} must be a vector of numbers") from None
 

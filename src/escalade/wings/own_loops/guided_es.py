@@ -72,7 +72,7 @@ class GuidedES(OpenAIES):
     """
 
     adapted = ("gradients", "guided")
-    low_rank = on_device = False
+    low_rank = False
 
     def __init__(
         self,

@@ -56,16 +56,6 @@ class GuidedDraws:
         self._stretch(total)
         return total
 
-    def weighted_square_sum(
-        self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
-    ) -> Center:
-        total = np.zeros(self.basis.shape[1], dtype=dtype)
-        noise = np.empty_like(total)
-        for number, weight in enumerate(weights):
-            self.write(number, 1.0, noise)
-            total += float(weight) * (noise if shift is None else noise - shift) ** 2
-        return total
-
     def _stretch(self, z: Center) -> None:
         # Added up by numpy, not by a matrix product, whose bits depend on the number of threads.
         parts = [float(np.add.reduce(row * z, dtype=np.float64)) for row in self.basis]
