@@ -87,26 +87,20 @@ class GenomePopulation(Addressed):
         if not genome:
             return self.start
         with _lock:
-            found = _parents.pop((self.identity, self.seed, genome), None)
-        if found is None:
-            ancestor, missing = self._nearest(genome)
-            found = ancestor.copy()
-            self._add(missing, found)
+            lengths = range(len(genome), 0, -1)
+            kept = (n for n in lengths if (self.identity, self.seed, genome[:n]) in _parents)
+            length = next(kept, 0)  # of the nearest ancestor
+            found = _parents[self.identity, self.seed, genome[:length]] if length else self.start
+        if length < len(genome):
+            found = found.copy()
+            self._add(genome[length:], found)
             found.flags.writeable = False
         with _lock:
             _parents[self.identity, self.seed, genome] = found
+            _parents.move_to_end((self.identity, self.seed, genome))
             while len(_parents) > 2 * len(self.parents):
                 _parents.popitem(last=False)
         return found
-
-    def _nearest(self, genome: Genome) -> tuple[Center, Genome]:
-        """The nearest ancestor that is kept, or ``start``; and the mutations since then."""
-        for length in range(len(genome) - 1, 0, -1):
-            with _lock:
-                found = _parents.get((self.identity, self.seed, genome[:length]))
-            if found is not None:
-                return found, genome[length:]
-        return self.start, genome
 
     def _add(self, mutations: Genome, out: Center) -> None:
         noise = np.empty_like(out)

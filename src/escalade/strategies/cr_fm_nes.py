@@ -71,6 +71,7 @@ class CRFMNES(AxisStrategy):
 
     def begin(self, n: int, population: int) -> None:
         super().begin(n, population)
+        self.drawn_count = population // 2  # of pairs
         ranks = np.arange(1, population + 1)
         self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalised
         self.share = self.positive / self.positive.sum()
@@ -84,10 +85,6 @@ class CRFMNES(AxisStrategy):
         self.lr_shape = math.tanh((min(0.02 * population, 3 * math.log(n)) + 5) / (0.23 * n + 25))
         self.lr_stagnating = math.tanh((0.024 * population + 0.7 * n + 20) / (n + 12))
         self.lr_converging = 2 * math.tanh((0.025 * population + 0.75 * n + 10) / (n + 4))
-
-    @property
-    def drawn_count(self) -> int:
-        return self.population_size // 2
 
     def members(self) -> DensePopulation:
         center, steps = self.center.numpy(), self.step_size * self.draw()[1]

@@ -56,6 +56,7 @@ class RMES(SizedStrategy):
         count = whole_number(paths, "paths", least=1)
         super().__init__(x0, population, sigma, **common)
         n = self.dimension
+        self.drawn_width = n + count
         self.weights = log_weights(self.population_size)
         self.mu_eff = mu_eff_of(self.weights)
         self.c_cov = 1 / (3 * math.sqrt(n) + 5)
@@ -66,10 +67,6 @@ class RMES(SizedStrategy):
         self.path = np.zeros(n)
         self.parents: NDArray[np.float64] = np.zeros(0)  # fitness of the last better half, from the best
         self.success = 0.0
-
-    @property
-    def drawn_width(self) -> int:
-        return self.dimension + len(self.paths)
 
     @property
     def scale(self) -> NDArray[np.float64]:

@@ -46,6 +46,8 @@ class SizedStrategy(Strategy):
         self.step_size = first_step_size(sigma)
         self.updates = 0
         self._drawn: tuple[int, Matrix, Matrix] | None = None
+        self.drawn_count, self.drawn_width = self.population_size, self.dimension
+        """How many noise vectors a generation is made of, and the normal numbers in each of them."""
         self.begin(self.dimension, self.population_size)
 
     def begin(self, n: int, population: int) -> None:
@@ -59,16 +61,6 @@ class SizedStrategy(Strategy):
     @abstractmethod
     def scale(self) -> float | NDArray[np.floating]:
         """Standard deviation of the members: a number, or one per parameter, shape (dimension,)."""
-
-    @property
-    def drawn_count(self) -> int:
-        """The number of noise vectors that a generation is made of."""
-        return self.population_size
-
-    @property
-    def drawn_width(self) -> int:
-        """The number of normal numbers in each of them."""
-        return self.dimension
 
     def narrow(self, factors: Matrix) -> None:
         """Multiply the step size by the smallest factor."""
