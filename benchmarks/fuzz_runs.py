@@ -32,6 +32,7 @@ from determinism import command, generations_done, kill_a_worker, summary
 from escalade.config.commands import train_command
 from escalade.config.options import Config
 from escalade.envs.backends import BACKENDS
+from escalade.strategies import Strategy
 from escalade.strategies.registry import STRATEGIES
 from escalade.strategies.shaping import SHAPINGS
 
@@ -109,16 +110,17 @@ def _policy(chance: random.Random, env: str) -> Values:
 def _search(chance: random.Random, drawn: Values) -> Values:
     """What the strategy takes: step sizes, optimizers, shaping and growth."""
     entry = STRATEGIES[drawn["strategy"]]
+    kind = entry.load()
     sigma: tuple[float | str, ...] = (0.1, 0.3)
-    if not entry.adapts_sigma:
+    if kind.narrow is Strategy.narrow:  # it does not adapt sigma
         sigma += ("exponential:0.2:0.95:0.05", "linear:0.3:0.05:20", "step:0.2:0.5:8")
     values: Values = {"sigma": chance.choice(sigma)}
-    if entry.low_rank:
+    if kind.low_rank:
         values["perturbation"] = chance.choice(("full", "low-rank:1", "low-rank:3"))
     if "lr" in entry.options:
         values["lr"] = chance.choice((None, 0.05, "cosine:0.1:0.01:20", "exponential:0.1:0.9"))
     own: Values = {}
-    takes = inspect.signature(entry.load()).parameters
+    takes = inspect.signature(kind).parameters
     if "optimizer" in takes:
         own["optimizer"] = chance.choice((None, "adam", "sgd", "clipup"))
         own["weight_decay"] = chance.choice((0.0, 0.01))
