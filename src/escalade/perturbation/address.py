@@ -27,7 +27,6 @@ class Stream(IntEnum):
     INITIALISATION = 6
     FRESH_EVALUATION = 7
     RESTART = 8
-    STATE = 9
     REFERENCE = 10
     CENTER = 11
     CHOICE = 12
