@@ -171,16 +171,19 @@ class Chain(nn.Sequential):
 
     def initial_state(self, seed: int) -> tuple[State, ...]:
         """Return the state that an episode with this seed begins with."""
-        seen, states = self.reference_seen, []
+        seen: Tensor | None = self.reference_seen
+        states: list[State] = []
         for layer in self:
-            state = self._first(layer, seen)
-            if isinstance(layer, _STATEFUL):
-                states.append(state)
-            if seen is not None:
-                if isinstance(layer, _CELLS):
-                    seen = None  # no virtual batch normalisation stands behind these
-                else:
-                    seen = layer(seen, state)[0] if isinstance(layer, VirtualBatchNorm) else layer(seen)
+            if isinstance(layer, _CELLS):
+                zeros = torch.zeros(layer.hidden_size)
+                states.append((zeros, zeros.clone()) if isinstance(layer, nn.LSTMCell) else zeros)
+                seen = None  # no virtual batch normalisation stands behind these
+            elif isinstance(layer, VirtualBatchNorm):
+                assert seen is not None
+                states.append(layer.measure(seen))
+                seen = layer(seen, states[-1])[0]
+            elif seen is not None:
+                seen = layer(seen)
         return tuple(states)
 
     def forward(self, observations: Tensor, state: tuple[State, ...]) -> tuple[Tensor, tuple[State, ...]]:  # type: ignore[override]
@@ -190,24 +193,13 @@ class Chain(nn.Sequential):
             if not isinstance(layer, _STATEFUL):
                 x = layer(x)
                 continue
-            if isinstance(layer, _CELLS):
-                kept = layer(x, next(before))
-                x = kept[0] if isinstance(layer, nn.LSTMCell) else kept
+            kept = layer(x, next(before))
+            if isinstance(layer, VirtualBatchNorm):
+                x, kept = kept
             else:
-                x, kept = layer(x, next(before))
+                x = kept[0] if isinstance(layer, nn.LSTMCell) else kept
             after.append(kept)
         return x, tuple(after)
-
-    def _first(self, layer: nn.Module, seen: Tensor | None) -> State:
-        match layer:
-            case nn.GRUCell():
-                return torch.zeros(layer.hidden_size)
-            case nn.LSTMCell():
-                return torch.zeros(layer.hidden_size), torch.zeros(layer.hidden_size)
-            case VirtualBatchNorm():
-                assert seen is not None
-                return layer.measure(seen)
-        return None
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         saved = state_dict.get(prefix + "reference")

@@ -22,9 +22,6 @@ from escalade.policies.population.torch_network import TorchNetwork
 from escalade.support.exact import cpu_by_default
 from escalade.support.imports import imported
 
-_MOST = 10**9
-"""Parameters of a policy: 4 GB, of which a run holds a few copies."""
-_WORTH_COUNTING = 10_000  # units, from which on parameters are counted before they are made
 _IN_NUMPY = (torch.float16, torch.float32, torch.float64)
 
 
@@ -55,36 +52,15 @@ def build(
         with torch.random.fork_rng(devices=[]), cpu_by_default():
             torch.default_generator.manual_seed(first)
             return _from_factory(policy, shape[0] if len(shape) == 1 else shape, outputs)
+    entry = ARCHITECTURES[policy]
+    if entry.images and len(shape) != 3:
+        raise InputError(f"`policy` {policy} is for images, and the observations are vectors: use mlp or gru")
     request = Request(shape, outputs, tuple(hidden), ACTIVATIONS[activation].load(), bias)
-    if sum(hidden) > _WORTH_COUNTING and (numbers := number_count(policy, request)) > _MOST:
-        sizes = ",".join(map(str, hidden))
-        raise InputError(
-            f"`hidden` {sizes} makes {numbers:,} parameters: use smaller layers (at most {_MOST:,})"
-        )
     # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
     # meta device would import sympy, half a second.)
     with torch.random.fork_rng(devices=[]), cpu_by_default():
-        network = _made(policy, request)
+        network: nn.Module = entry.load()(request)
     initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
-    return network
-
-
-def number_count(policy: str, request: Request) -> int:
-    """Count the numbers in the state dict of the requested network; nothing of its size is made.
-
-    Raises:
-        InputError: there is no such network.
-    """
-    with torch.device("meta"):
-        state = _made(policy, request).state_dict()
-    return sum(value.numel() for value in state.values())
-
-
-def _made(policy: str, request: Request) -> nn.Module:
-    entry = ARCHITECTURES[policy]
-    if entry.images and len(request.shape) != 3:
-        raise InputError(f"`policy` {policy} is for images, and the observations are vectors: use mlp or gru")
-    network: nn.Module = entry.load()(request)
     return network
 
 

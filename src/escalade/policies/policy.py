@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -121,9 +120,12 @@ class Policy(nn.Module):
             self._drawn.begin(None)
         self.normalized = normalization is not None
         if normalization is not None:
-            self.observation_clip, self.observation_count = normalization.clip, normalization.count
-            self.observation_mean.copy_(torch.from_numpy(normalization.mean))
-            self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
+            self._take_over(normalization)
+
+    def _take_over(self, normalization: Normalization) -> None:
+        self.observation_clip, self.observation_count = normalization.clip, normalization.count
+        self.observation_mean.copy_(torch.from_numpy(normalization.mean))
+        self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
     @property
     def normalization(self) -> Normalization | None:
@@ -288,14 +290,13 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     if file.is_dir():
         file = _policy_in(file)
     saved = PolicyFile.read(file)
-    architecture = {} if saved.architecture is None else asdict(saved.architecture)
     if network is None:
-        if not architecture:
+        if not saved.architecture:
             raise InputError(
                 f"{file} holds a module of your own: pass one like it as load(path, network=...)"
             )
         shape = observation_shape(saved.observation_space)
-        network = build(inputs=shape, outputs=saved.actions.outputs, **architecture)
+        network = build(inputs=shape, outputs=saved.actions.outputs, **saved.architecture)
     elif isinstance(network, nn.Module):
         check_layers(network, saved.layers)
         network = copy_on_cpu(network)  # which may be given for another run, too
@@ -308,19 +309,16 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
         saved.observation_space,
         saved.actions,
         env_id=saved.env,
-        architecture=architecture,
+        architecture=saved.architecture,
         normalize_images=saved.normalized,
     )
-    weights = {name: torch.from_numpy(value) for name, value in saved.weights.items()}
     try:
-        policy.network.load_state_dict(weights)
+        policy.network.load_state_dict({name: torch.from_numpy(part) for name, part in saved.weights.items()})
     except RuntimeError as problem:
         said = " ".join(str(problem).split())
         raise InputError(f"the network does not fit {file}: {said}") from None
     policy.normalized = saved.normalized
-    policy.observation_clip, policy.observation_count = saved.observation_clip, saved.observation_count
-    policy.observation_mean.copy_(torch.from_numpy(saved.observation_mean))
-    policy.observation_inverse_std.copy_(torch.from_numpy(saved.observation_inverse_std))
+    policy._take_over(saved.normalization)
     return policy.eval()
 
 

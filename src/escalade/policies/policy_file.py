@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
 
 from escalade.envs.actions import ActionMap
@@ -15,6 +14,7 @@ from escalade.envs.spaces import restore
 from escalade.errors import about
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
+from escalade.policies.normalizer import Normalization
 from escalade.storage.tensors import Damaged, Stored, Tensors, read, record, with_prefix
 
 KIND = "escalade-policy-1"
@@ -39,17 +39,13 @@ class PolicyFile:
     env: str
     observation_space: spaces.Space[Any]
     actions: ActionMap
-    architecture: NetworkFacts | None
-    """None for a module of the user's."""
+    architecture: dict[str, Any]
+    """:class:`NetworkFacts`; empty for a module of the user's."""
     normalized: bool
-    observation_clip: float
-    """The largest normalised observation; infinite for none."""
-    observation_mean: np.ndarray[Any, np.dtype[np.float64]]
-    observation_inverse_std: np.ndarray[Any, np.dtype[np.float64]]
+    normalization: Normalization
+    """The last one that the policy had, whether it is ``normalized`` or not."""
     weights: Tensors
     """The network's state dict."""
-    observation_count: float
-    """Observations that the moments were taken of."""
     layers: list[str] | None
     """The classes of a user's module and of its parts; None of others."""
 
@@ -78,26 +74,25 @@ class PolicyFile:
     @classmethod
     def _of(cls, content: Stored) -> PolicyFile:
         state, tensors = content.state, content.tensors
-        network = record(NetworkFacts, state["architecture"]) if state["architecture"] else None
-        if network is not None:
-            _refuse_code(network)
-        clip = state["observation_clip"]
+        architecture = state["architecture"]
+        if architecture:
+            architecture = asdict(record(NetworkFacts, architecture))
+            _refuse_code(**architecture)
+        clip = math.inf if state["observation_clip"] is None else state["observation_clip"]
+        moments = tensors["observation_mean"], tensors[INVERSE_STD]
         return cls(
             env=state["env"],
             observation_space=restore(state["observation_space"]),
             actions=ActionMap(restore(state["action_space"]), state["action_map"], state["head"]),
-            architecture=network,
+            architecture=architecture,
             normalized=state["normalized"],
-            observation_clip=math.inf if clip is None else clip,
-            observation_mean=tensors["observation_mean"],
-            observation_inverse_std=tensors[INVERSE_STD],
+            normalization=Normalization(*moments, clip, state["observation_count"]),
             weights=with_prefix("network.", tensors),
-            observation_count=state["observation_count"],
             layers=state.get("layers"),
         )
 
 
-def _refuse_code(network: NetworkFacts) -> None:
+def _refuse_code(policy: str, activation: str, **others: Any) -> None:
     """Refuse names beyond the registries': a module of the file's choice would be imported."""
-    if network.policy not in ARCHITECTURES or network.activation not in ACTIVATIONS:
+    if policy not in ARCHITECTURES or activation not in ACTIVATIONS:
         raise Damaged("its architecture is none that Escalade saves")

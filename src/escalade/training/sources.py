@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import asdict
 from pathlib import Path
 
 from escalade.config.conversion import Values
@@ -80,8 +79,8 @@ def of_file(place: Path) -> Values:
         "head": saved.actions.head,
         "action_map": saved.actions.bounding,
         "normalize_observations": saved.normalized,
-        "observation_clip": "none" if saved.observation_clip == math.inf else saved.observation_clip,
+        "observation_clip": "none" if saved.normalization.clip == math.inf else saved.normalization.clip,
     }
-    if saved.architecture is not None:
-        found |= asdict(saved.architecture) | {"hidden": tuple(saved.architecture.hidden)}
+    if saved.architecture:
+        found |= saved.architecture | {"hidden": tuple(saved.architecture["hidden"])}
     return found

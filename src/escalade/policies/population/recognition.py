@@ -42,8 +42,13 @@ def plain_pieces(module: nn.Module) -> tuple[Piece, ...]:
     It must compute what its classes say (no hooks, no subclass, no parametrization), and every
     parameter must be one parameter of one layer.
     """
-    chain = isinstance(module, Chain) and _is_bare(module)
-    parts = list(module) if isinstance(module, nn.Sequential) and _is_bare(module) else [module]
+    # A subclass of a sequence may call its parts in another way.
+    chain = type(module) is Chain
+    parts = (
+        list(module)
+        if isinstance(module, nn.Sequential) and type(module) in (nn.Sequential, Chain)
+        else [module]
+    )
     if any(_altered(part) for part in module.modules()):
         return ()
     pieces: list[Piece] = []
@@ -87,11 +92,6 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
             here = layer.outputs
     seen = module.reference_seen if isinstance(module, Chain) else None
     return Stack(tuple(layers), None if seen is None else seen.numpy())
-
-
-def _is_bare(module: nn.Module) -> bool:
-    """Return whether it is a sequence itself, and not a subclass that may call its parts in another way."""
-    return type(module) in (nn.Sequential, Chain)
 
 
 def _altered(module: nn.Module) -> bool:
