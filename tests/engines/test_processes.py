@@ -13,9 +13,8 @@ import threadpoolctl
 from tests.commands import DEADLINE, wait_until
 
 from escalade import EngineFailure, EnvironmentFailure, InputError
-from escalade.engines import InProcessEngine, processes, start_engine
+from escalade.engines import InProcessEngine, process, processes, start_engine
 from escalade.engines.messages import JobMessage
-from escalade.engines.process import Worker
 from escalade.engines.worker import one_blas_thread
 
 
@@ -76,29 +75,8 @@ class BlasThreads(Squares):
         feed.put(item, sorted({pool["num_threads"] for pool in pools if pool["user_api"] == "blas"}))
 
 
-class Fragile(Squares):
-    """Work whose process does not survive more than two items at once."""
-
-    def run(self, feed):
-        while items := feed.take(self.slots, wait=True):
-            if len(items) > 2:
-                os._exit(3)
-            for item in items:
-                feed.put(item, item**2)
-
-
-class Parents(Squares):
-    """Work that starts a process for every item, as simulators and loaders of data do."""
-
-    def one(self, item, feed):
-        child = multiprocessing.get_context("fork").Process(target=os._exit, args=(item,))
-        child.start()
-        child.join()
-        feed.put(item, child.exitcode)
-
-
 class Keeps(Squares):
-    """Work that starts a process for every item, which is there until somebody ends it."""
+    """Work that starts a process for every item, as simulators do, which is there until somebody ends it."""
 
     def one(self, item, feed):
         context = multiprocessing.get_context("fork")
@@ -154,7 +132,7 @@ def values(results):
     return [result[0] for result in results]
 
 
-@pytest.mark.parametrize("items", [1, 2, 7, 100])
+@pytest.mark.parametrize("items", [1, 7, 100])
 def test_results_come_once_and_in_order(items, engine):
     for _ in range(2):
         assert values(engine.run(("fine", None), items).in_order()) == [item**2 for item in range(items)]
@@ -221,14 +199,6 @@ def test_items_that_always_kill_their_worker_raise(hasty, engine):
         engine.run(("die", 5), 8)
 
 
-def test_shares_shrink_where_workers_do_not_live_to_finish_them():
-    engine = start_engine("local", lambda: Fragile(slots=4), 2)
-    try:
-        assert engine.run(("", -1), 8).in_order() == [item**2 for item in range(8)]
-    finally:
-        engine.close()
-
-
 def test_workers_that_die_at_their_start_raise(hasty):
     engine = start_engine("local", Stillborn, 2)
     try:
@@ -261,14 +231,6 @@ def test_an_unexpected_exception_arrives_with_its_trace(engine):
     with pytest.raises(EngineFailure, match=place) as failure:
         engine.run(("raise", 5, ZeroDivisionError("by nought")), 10)
     assert "in one" in "".join(failure.value.__notes__)
-
-
-def test_work_may_start_processes_of_its_own():
-    engine = start_engine("local", Parents, 1)
-    try:
-        assert engine.run("job", 4).in_order() == [0, 1, 2, 3]
-    finally:
-        engine.close()
 
 
 def test_processes_that_work_started_as_daemons_end_with_it():
@@ -320,21 +282,6 @@ def test_a_worker_runs_one_blas_thread_whatever_the_shell_says(monkeypatch):
     assert [os.environ[name] for name in names] == ["1", "1", "1"]
 
 
-def test_more_workers_than_can_be_started_are_refused(monkeypatch):
-    started = []
-
-    def start(factory, name):
-        if started:
-            raise BlockingIOError(11, "Resource temporarily unavailable")
-        started.append(Worker(factory, name))
-        return started[0]
-
-    monkeypatch.setattr(processes, "Worker", start)
-    with pytest.raises(InputError, match=r"only 1 of 3 worker processes could be started: lower `workers`"):
-        start_engine("local", Squares, 3)
-    assert not psutil.pid_exists(started[0].pid) or not alive(psutil.Process(started[0].pid))
-
-
 def test_close_ends_every_worker_even_one_that_is_busy():
     engine = start_engine("local", Squares, 2)
     wait_ready(engine)
@@ -377,24 +324,6 @@ def kill(pid, kills):
     kills.append(pid)
 
 
-def test_a_lost_worker_that_cannot_be_started_again_is_one_line(monkeypatch):
-    engine = start_engine("local", Squares, 1)
-    try:
-        wait_ready(engine)
-
-        def start(factory, name):
-            raise BlockingIOError(11, "Resource temporarily unavailable")
-
-        monkeypatch.setattr(processes, "Worker", start)
-        os.kill(engine.pids[0], signal.SIGKILL)
-        with pytest.raises(
-            EngineFailure, match=r"that was lost could not be started again .*: lower `workers`"
-        ):
-            engine.run(("fine", None), 4)
-    finally:
-        engine.close()
-
-
 def test_a_worker_that_is_found_dead_while_it_is_sent_work_is_replaced(engine, monkeypatch):
     wait_ready(engine)
     left, send = [BrokenPipeError()], JobMessage.send
@@ -409,3 +338,22 @@ def test_a_worker_that_is_found_dead_while_it_is_sent_work_is_replaced(engine, m
     assert values(engine.run(("fine", None), 40).in_order()) == [item**2 for item in range(40)]
     assert left == []
     assert len(engine.pids) == 3
+
+
+def test_a_worker_that_cannot_be_started_is_one_line(monkeypatch):
+    engine = start_engine("local", Squares, 1)
+
+    def full(self):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    try:
+        wait_ready(engine)
+        monkeypatch.setattr(process.WorkerProcess, "start", full)
+        said = r"a worker process could not be started \(BlockingIOError: .*\): lower `workers`"
+        with pytest.raises(InputError, match=said):
+            start_engine("local", Squares, 3)
+        os.kill(engine.pids[0], signal.SIGKILL)
+        with pytest.raises(InputError, match=said):
+            engine.run(("fine", None), 4)
+    finally:
+        engine.close()

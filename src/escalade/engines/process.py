@@ -11,13 +11,18 @@ from typing import Any
 from escalade.engines.base import Factory
 from escalade.engines.fork_server import WorkerProcess
 from escalade.engines.worker import CLOSE_SECONDS, ByValue, serve
+from escalade.errors import InputError
 
 _FIRST_NOTE_SECONDS = 30.0  # of silence
 _MARGIN_SECONDS = 0.5  # for a worker to end by itself, after its time to close is over
 
 
 class Worker:
-    """One process, and this side's ends of its two pipes."""
+    """One process, and this side's ends of its two pipes.
+
+    Raises:
+        InputError: there may be no further process.
+    """
 
     def __init__(self, factory: Factory, name: str = "") -> None:
         self.name = name
@@ -34,7 +39,11 @@ class Worker:
         their_lifeline, self._lifeline = context.Pipe(duplex=False)
         _workers.add(self)
         self._process = WorkerProcess(serve, (ByValue(factory), theirs, their_lifeline))
-        self._process.start()
+        try:
+            self._process.start()
+        except (OSError, EOFError, MemoryError) as problem:
+            said = f"a worker process could not be started ({type(problem).__name__}: {problem})"
+            raise InputError(f"{said}: lower `workers`") from problem
         theirs.close()
         their_lifeline.close()
 

@@ -17,7 +17,7 @@ from escalade.engines.messages import JobMessage
 from escalade.engines.process import Worker, stop_all
 from escalade.engines.results import Results
 from escalade.engines.silence import Silence
-from escalade.errors import EngineFailure, InputError
+from escalade.errors import EngineFailure
 
 _LISTEN_SECONDS = 0.2
 _MOST_DEATHS = 20  # in a row, beyond one of each worker, with not one result between them
@@ -52,15 +52,12 @@ class ProcessEngine(Dispatcher):
         self._workers: list[Worker] = []
         # Also when the owner forgets: workers ignore SIGTERM, with which multiprocessing would end them.
         self._end = Finalize(self, stop_all, args=(self._workers,), exitpriority=100)
-        for number in range(options.workers):
-            try:
+        try:
+            for number in range(options.workers):
                 self._workers.append(Worker(self._factory, str(number + 1)))
-            except (OSError, EOFError, MemoryError) as problem:
-                self.close()
-                said = (
-                    f"only {number} of {options.workers} worker processes could be started: lower `workers`"
-                )
-                raise InputError(f"{said} ({type(problem).__name__}: {problem})") from problem
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pids(self) -> list[int]:
@@ -127,9 +124,7 @@ class ProcessEngine(Dispatcher):
         suspects = self._silence.suspects
         if suspects and (self._waiting[0] in suspects or worker.items & suspects):
             return 0 if worker.items else 1  # alone, so that it is known which one it was
-        most = max_items_per_worker(self._share, worker.info)
-        # Where workers die faster than a share is done, a smaller one still gets through.
-        return max(1, most >> self._deaths) - len(worker.items)
+        return max_items_per_worker(self._share, worker.info) - len(worker.items)
 
     def _listen(self) -> None:
         by_connection = {worker.messages: worker for worker in self._workers}
@@ -177,14 +172,7 @@ class ProcessEngine(Dispatcher):
 
     def _replace(self, worker: Worker) -> None:
         """Start another worker, and hand out again what this one had not finished."""
-        try:
-            replacement = Worker(self._factory, worker.name)
-        except (OSError, EOFError, MemoryError) as problem:
-            raise EngineFailure(
-                f"a worker that was lost could not be started again ({type(problem).__name__}: {problem}): "
-                "lower `workers`"
-            ) from problem
-        self._workers[self._workers.index(worker)] = replacement
+        self._workers[self._workers.index(worker)] = Worker(self._factory, worker.name)
         self._waiting.extendleft(sorted(worker.items, reverse=True))
         for other in self._workers:
             self._hand_out(other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,14 +12,8 @@ from escalade.errors import InputError, nearest
 
 def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
     """Names that ``factory`` takes; None when it takes any."""
-    if isinstance(factory, partial):
-        return keywords_of(factory.func)
-    parameters = parameters_of(factory)
-    if isinstance(factory, type):
-        return {*parameters} - {"self"}
-    if any(part.kind is part.VAR_KEYWORD for part in parameters.values()):
-        return None
-    return {*parameters}
+    parameters = parameters_of(factory.func if isinstance(factory, partial) else factory)
+    return None if any(part.kind is part.VAR_KEYWORD for part in parameters.values()) else {*parameters}
 
 
 def check_call(
@@ -58,31 +52,27 @@ def fixed_by(factory: object) -> dict[str, Any]:
     return factory.keywords if isinstance(factory, partial) else {}
 
 
-def parameters_of(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Its parameters by name: of a class, the constructor's, and with ``**keywords`` there its bases' too."""
-    if isinstance(factory, partial):
-        return parameters_of(factory.func)
-    if not isinstance(factory, type):
-        return dict(inspect.signature(factory).parameters)
+def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Its parameters by name, as :func:`signature_of` has them for classes of strategies."""
+    return inspect.signature(factory).parameters
+
+
+def signature_of(kind: type) -> inspect.Signature:
+    """The signature of a class whose constructor hands ``**keywords`` on: those of its bases written out."""
     found: dict[str, inspect.Parameter] = {}
-    for maker in _constructors(factory):
+    for maker in _constructors(kind):
         parameters = inspect.signature(maker).parameters
         found |= {name: part for name, part in parameters.items() if name not in found}
         if all(part.kind is not part.VAR_KEYWORD for part in parameters.values()):
             break
-    return found
+    parts = sorted(list(found.values())[1:], key=lambda part: part.kind)
+    named = [part for part in parts if part.kind not in (part.VAR_POSITIONAL, part.VAR_KEYWORD)]
+    return inspect.Signature(named, __validate_parameters__=False)
 
 
 def _constructors(kind: type) -> Iterator[Callable[..., Any]]:
     """The ``__init__`` of a class and of its bases, in the order in which they are called."""
     return (vars(base)["__init__"] for base in inspect.getmro(kind)[:-1] if "__init__" in vars(base))
-
-
-def signature_of(kind: type) -> inspect.Signature:
-    """The signature of a class whose constructor hands ``**keywords`` on: those of its bases written out."""
-    parts = sorted(list(parameters_of(kind).values())[1:], key=lambda part: part.kind)
-    named = [part for part in parts if part.kind not in (part.VAR_POSITIONAL, part.VAR_KEYWORD)]
-    return inspect.Signature(named, __validate_parameters__=False)
 
 
 def check_keywords(name: str, function: Callable[..., Any], given: Iterable[str]) -> None:

@@ -125,17 +125,3 @@ def test_a_storage_that_is_away_does_not_hide_what_ended_the_run(tmp_path, monke
     monkeypatch.setattr(mirror._files, "rm_file", away)
     with pytest.raises(InputError, match="the run's own"), mirror.led_by("driver"):
         raise InputError("the run's own")
-
-
-def test_what_an_earlier_life_sent_is_removed_there_once_it_is_gone_here(tmp_path):
-    url = str(tmp_path / "far")
-    write(tmp_path / "here", **{"config.toml": "a"}, checkpoints__nine="9", checkpoints__ten="10")
-    Mirror(tmp_path / "here", url).push()
-    write(tmp_path / "far", **{"checkpoints__half.part": "1"})  # of a killed push
-    next_life = Mirror(tmp_path / "there", url)
-    assert next_life.pull()
-    assert names(tmp_path / "there") == ["checkpoints/nine", "checkpoints/ten", "config.toml"]
-    (tmp_path / "there" / "checkpoints" / "nine").unlink()
-    write(tmp_path / "there", checkpoints__eleven="11")
-    next_life.push()
-    assert names(tmp_path / "far") == ["checkpoints/eleven", "checkpoints/ten", "config.toml"]

@@ -10,11 +10,10 @@ import threading
 import time
 
 import pytest
-import torch
 from tests.commands import ROOT, bits, command, hiding, wait_until
 from tests.engines.test_processes import Squares
 
-from escalade import EnvironmentFailure, InputError, evolve, train
+from escalade import InputError, train
 from escalade.engines import start_engine
 from escalade.recorders import read_progress
 
@@ -94,18 +93,6 @@ def test_the_same_bits_as_here_on_one_node_and_on_three(env, backend, count, nod
     assert all(0 <= float(row["idle_share"]) <= 1 for row in rows)
 
 
-def test_evolve_finds_the_same_here_and_on_a_cluster(nodes):
-    module, found = torch.nn.Linear(3, 2), []
-
-    def fitness(moved):
-        return -float((moved.weight.detach() - 1).square().sum())
-
-    for engine in ("local", "ray"):
-        evolved = evolve(module, fitness, population=8, generations=5, seed=3, engine=engine, verbose=False)
-        found.append(evolved.module.weight.detach())
-    assert torch.equal(*found)
-
-
 def values(results):
     return [result[0] for result in results]
 
@@ -121,11 +108,6 @@ def test_every_node_works_and_an_actor_that_dies_costs_nothing(engine, tmp_path)
     parts = engine._report.nodes.values()
     assert sum(part.repeated_chunks for part in parts) >= 1
     assert sum(part.items for part in parts) >= 60
-
-
-def test_what_the_work_raises_is_raised_here(engine):
-    with pytest.raises(EnvironmentFailure, match=r"^it broke$"):
-        engine.run(("raise", 3, EnvironmentFailure("it broke")), 10)
 
 
 class OfPackage:

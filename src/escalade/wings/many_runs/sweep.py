@@ -89,11 +89,13 @@ def sweep(
         else:
             write_bytes(kept, read_bytes(Path(file)))
         study = open_study(plan, folder)
-        interrupted = _Lead(plan, folder, study, jobs, say).run()
-        write_results(plan, folder, study, say)
-        if interrupted:
+        try:
+            _Lead(plan, folder, study, jobs, say).run()
+        except KeyboardInterrupt:
+            write_results(plan, folder, study, say)
             say("interrupted; the same command goes on with what is missing")
-            raise KeyboardInterrupt
+            raise
+        write_results(plan, folder, study, say)
         if best_of(study) is None:
             raise InputError(f"no trial of {folder} ran to its end: its trials.csv lists them")
         return study
@@ -145,35 +147,28 @@ class _Lead:
         self._jobs = max(1, min(jobs, self._plan.trials - self._done))
         self._interrupts, self._asking = Interrupts(), Lock()
 
-    def run(self) -> bool:
-        """Run the trials that are missing; True where that was interrupted."""
+    def run(self) -> None:
+        """Run the trials that are missing."""
         from optuna.trial import TrialState
 
         missing = self._plan.trials - self._done
         if missing <= 0:
-            return False
+            return
         done = f", {self._done} of them done already" if self._done else ""
         self._say(f"{self._plan.trials} trials in {self._folder}{done}")
         for begun in self._study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)  # asked first
         with self._interrupts, storage(self._folder):  # Optuna's journal may find the disk full
+            if self._jobs == 1:  # in this thread, the one that signals come to
+                for _ in range(missing):
+                    self._trial()
+                return
+            pool = ThreadPoolExecutor(self._jobs)
             try:
-                self._trials(missing)
-            except KeyboardInterrupt:
-                return True
-        return False
-
-    def _trials(self, count: int) -> None:
-        if self._jobs == 1:  # in this thread, the one that signals come to
-            for _ in range(count):
-                self._trial()
-            return
-        pool = ThreadPoolExecutor(self._jobs)
-        try:
-            for trial in as_completed([pool.submit(self._trial) for _ in range(count)]):
-                trial.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+                for trial in as_completed([pool.submit(self._trial) for _ in range(missing)]):
+                    trial.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
 
     def _trial(self) -> None:
         """Have one trial. One that is left by an exception is not told of, and goes on later."""
@@ -183,18 +178,17 @@ class _Lead:
         with self._asking:
             trial = self._study.ask()
             params = self._suggest(trial)
+        value, state = None, None
         try:
             value = self._value(trial, params)
         except TrialPruned:
-            ended = self._study.tell(trial, state=TrialState.PRUNED)
+            state = TrialState.PRUNED
         except StorageFailure:
             raise
         except EscaladeError as problem:  # the fault of the trial's options
             trial.set_user_attr("problem", str(problem))
-            ended = self._study.tell(trial, state=TrialState.FAIL)
-        else:
-            ended = self._study.tell(trial, value)
-        self._told(ended)
+            state = TrialState.FAIL
+        self._told(self._study.tell(trial, value, state))
 
     def _value(self, trial: Trial, params: dict[str, Any]) -> float:
         """The mean return of the trial's runs."""

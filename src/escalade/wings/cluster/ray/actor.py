@@ -44,20 +44,14 @@ class RayWorker:
         self._feed = ChunkFeed()
         self._notes: deque[str] = deque()
 
-    def ready(
-        self, factory: list[Any], processes: int, step_timeout: float | None, versions: Mapping[str, str]
-    ) -> tuple[str, dict[str, Any]]:
+    def ready(self, made_of: list[Any]) -> tuple[str, dict[str, Any]]:
         """Wait until the work is built: the node, and what the work says of itself.
 
         Args:
-            factory: reference to the pickled factory of the work, and the arrays in it.
-            processes: how many lead the work's items; with one, and no ``step_timeout``, this one does.
-            step_timeout: see :class:`escalade.engines.base.EngineOptions`.
-            versions: of the driver's packages; this node's must be the same.
+            made_of: reference to the arguments of :meth:`_build`.
         """
         if self._begun.acquire(blocking=False):
-            arguments = factory, processes, step_timeout, versions
-            threading.Thread(target=self._serve, args=arguments, daemon=True).start()
+            threading.Thread(target=self._serve, args=(made_of,), daemon=True).start()
         return self._node, self._info.result()
 
     def run(
@@ -80,9 +74,9 @@ class RayWorker:
                 notes.append(self._notes.popleft())
         return self._node, results, feed.take_busy_seconds(), notes
 
-    def _serve(self, factory: list[Any], processes: int, *options: Any) -> None:
+    def _serve(self, made_of: list[Any]) -> None:
         try:
-            work = self._build(factory, processes, *options)
+            work = self._build(*self._ray.get(made_of[0]))
             self._info.set_result(work.info())
             self._feed.serve(work)
         except BaseException as problem:  # noqa: BLE001 - the engine raises it
@@ -92,20 +86,24 @@ class RayWorker:
             self._feed.fail(ours)
 
     def _build(
-        self, factory: list[Any], processes: int, step_timeout: float | None, versions: Mapping[str, str]
+        self, pickled: bytes, arrays: Any, processes: int, step_timeout: float | None, theirs: dict[str, str]
     ) -> Work:
+        """Make the work of its pickled factory and the arrays in that.
+
+        With several ``processes``, or a ``step_timeout``, these lead its items, else this process. The
+        versions of the driver's packages, ``theirs``, must be this node's too.
+        """
         import cloudpickle
 
         from escalade.support.exact import one_thread
 
-        if differs := difference(all_versions(), versions):
+        if differs := difference(all_versions(), theirs):
             raise UnfitNode(f"has {differs}: install the same versions on every node", self._node)
         self._one_thread = one_thread()  # kept: what nobody keeps would end at once
         self._one_thread.__enter__()  # for good: the process has no other purpose
         has_crew = processes > 1 or step_timeout is not None  # a thread that hangs cannot be ended
         if not has_crew:
             become_worker()
-        pickled, arrays = self._ray.get(factory[0])
         # This reads what the engine, which started this actor, has just written.
         make: Factory = cloudpickle.loads(pickled, buffers=arrays)
         return Crew(make, max(1, processes), step_timeout, self._notes.append) if has_crew else make()
@@ -275,17 +273,13 @@ class ChunkFeed:
         with self._news:
             if self._fresh:
                 return
-            places: dict[_OpenChunk, list[int]] = {}
-            for place, item in enumerate(map(int, items)):
-                chunk = self._chunks.pop(item, None)
-                if chunk is not None:
-                    places.setdefault(chunk, []).append(place)
-            for chunk, mine in places.items():
-                theirs = items, rows
-                if len(mine) < len(items):
-                    kept = [rows[place] for place in mine] if isinstance(rows, list) else rows[mine]
-                    theirs = [int(items[place]) for place in mine], kept
-                chunk.results.put_many(*theirs)
+            asked = [self._chunks.pop(int(item), None) for item in items]
+            for chunk in dict.fromkeys(asked):
+                if chunk is None:
+                    continue
+                places = [place for place, owner in enumerate(asked) if owner is chunk]
+                kept = [rows[place] for place in places] if isinstance(rows, list) else rows[places]
+                chunk.results.put_many([int(items[place]) for place in places], kept)
                 if not chunk.results.missing:
                     self._count_busy()
                     chunk.answer.set_result(chunk.results)

@@ -68,8 +68,8 @@ class RayCluster:
             "max_restarts": _RESTARTS,
             "max_concurrency": _CALLS,
         }
-        # In lists, so that a worker fetches what is in them when it needs it.
-        self._made_of = [ray.put((pickled, arrays))], int(cpus), step_timeout, all_versions()
+        # In a list, so that a worker fetches it when it needs it, as with a job.
+        self._made_of = [ray.put((pickled, arrays, int(cpus), step_timeout, all_versions()))]
         self._calls: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered
 
     def put(self, job: Any) -> Any:
@@ -89,7 +89,7 @@ class RayCluster:
 
     def await_ready(self, worker: Handle) -> None:
         """Ask a worker that was lost to say when it is :class:`Ready` again."""
-        called = worker.ready.options(max_task_retries=-1).remote(*self._made_of)
+        called = worker.ready.options(max_task_retries=-1).remote(self._made_of)
         self._call(worker, 0, called, lambda answer: Ready(worker, *answer))
 
     def send(self, worker: Handle, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:

@@ -7,7 +7,6 @@ bits through any number of kills are benchmarks/ray_faults.py's to check.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from escalade.engines.base import EngineOptions, Factory
 from escalade.engines.dispatch import Dispatcher, NodeReport, max_items_per_worker
 from escalade.engines.results import Results
 from escalade.errors import EngineFailure, EscaladeError, InputError
-from escalade.support.output import visible
 from escalade.wings.cluster.ray.cluster import RayCluster
 from escalade.wings.cluster.ray.fleet import Fleet
 from escalade.wings.cluster.ray.messages import Event, Failed, Handle, Lost, Ready, Reply, UnfitNode
@@ -48,10 +46,6 @@ def start(factory: Factory, options: EngineOptions) -> RayEngine:
         if isinstance(problem, ValueError) and not isinstance(problem, InputError):
             raise InputError(f"`worker_resources` {dict(options.worker_resources)}: {problem}") from None
         raise
-
-
-def _to_stderr(text: str) -> None:
-    sys.stderr.write(f"escalade: {visible(text)}\n")
 
 
 class _Chunk(NamedTuple):
@@ -89,7 +83,6 @@ class RayEngine(Dispatcher):
 
     def __init__(self, cluster: RayCluster, options: EngineOptions) -> None:
         super().__init__(options.steps)
-        self.on_note = _to_stderr
         self._cluster = cluster
         self._workers: dict[Handle, _Worker] = {}
         self._fleet = Fleet(cluster, None if options.elastic else options.workers)
