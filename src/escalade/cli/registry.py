@@ -13,7 +13,7 @@ from escalade.support.registry import Entry
 _TITLES: Final[dict[str, tuple[str, str]]] = {
     "train": ("cli.training", "train a policy on an environment"),
     "resume": ("cli.training", "go on with a run, bit for bit, from its latest checkpoint"),
-    "watch": ("wings.analysis.commands", "follow a run from another terminal, by its folder"),
+    "watch": ("wings.analysis.watch", "follow a run from another terminal, by its folder"),
     "eval": ("cli.results", "evaluate a run's unperturbed policy: its mean return over fresh episodes"),
     "render": ("cli.results", "film an episode of a run's unperturbed policy, or show it in a window"),
     "export": ("wings.publish.commands", "write a run's policy into a file that needs no Escalade"),

@@ -1,20 +1,13 @@
-"""The commands ``plot``, ``compare``, ``report`` and ``watch``."""
+"""The commands ``plot``, ``compare`` and ``report``."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from escalade.cli.arguments import Parser, add_argument, add_command, whole, with_flags
-from escalade.config.commands import flag
-from escalade.config.options import RESUMABLE
+from escalade.cli.arguments import Parser, add_argument, add_command, whole
 from escalade.errors import InputError
 from escalade.support.output import say
-from escalade.training.closing import closing_lines, resuming
-
-if TYPE_CHECKING:
-    from escalade.wings.analysis.watch import News, Watch
 
 PICTURE = "x.png, x.pdf or x.svg"
 X_FORMS = "steps|seconds|generations|episodes"
@@ -159,60 +152,3 @@ def _report(parsed: argparse.Namespace) -> int:
 
     say(str(report(parsed.runs, video=parsed.video, **_given(parsed, "output", "over"))))
     return 0
-
-
-def add_watch(commands: Any) -> None:
-    """``escalade watch``."""
-    parser = add_command(
-        commands,
-        "watch",
-        "RUN",
-        _watch,
-        more="It ends when the run ends; Ctrl-C leaves the run running. Exit code 1: the run was killed or\n"
-        "failed.",
-        examples=["runs/CartPole-v1/ars-seed0-20250101-120000"],
-    )
-    parser.add_argument("run", metavar="RUN", help="folder of the run")
-    parser.add_argument(
-        "--once", action="store_true", help="print how the run is now, and end (default: follow it)"
-    )
-
-
-def _watch(parsed: argparse.Namespace) -> int:
-    from escalade.recorders import Recorder, make_console
-    from escalade.recorders.console import PlainConsole
-    from escalade.wings.analysis.watch import Watch
-
-    watch = Watch(parsed.run)
-    news = watch.look()
-    if news.state == "running":
-        at = "" if news.rows else ", in its first generation"
-        say(f"running{at}{f': {news.process}' if news.process else ''}")
-    console: Recorder
-    if parsed.once:
-        console = PlainConsole(watch.goals, sys.stdout)
-    else:
-        console = make_console(watch.goals, sys.stdout, news.rows[:-1])
-    try:
-        for row in news.rows[-1:]:
-            console.generation(row)
-        if news.state == "running" and not parsed.once:
-            for news in watch.follow():
-                for row in news.rows:
-                    console.generation(row)
-    finally:
-        console.close()
-    return 0 if news.state == "running" else _end(watch, news)
-
-
-def _end(watch: Watch, news: News) -> int:
-    folder = watch.folder
-    if news.state == "ended":
-        for line in closing_lines(folder.read_summary(), folder.path):
-            say(with_flags(line, {name: flag(name) for name in RESUMABLE}))
-        return 0
-    from escalade.config.files import is_evolved
-
-    was = f"was killed ({news.process})" if news.state == "killed" else "failed: it left no summary"
-    say(f"the run {was}; go on with: {resuming(folder.path, is_evolved(folder))}")
-    return 1

@@ -1,16 +1,22 @@
-"""Follow a run from outside: what its folder says, as it grows."""
+"""Follow a run from outside: what its folder says, as it grows; the command ``watch``."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
-from collections.abc import Iterator
 from os import PathLike
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from escalade.config.files import read_either
-from escalade.config.options import Config
-from escalade.recorders import Goals, Row, read_rows
+from escalade.cli.arguments import add_command, with_flags
+from escalade.config.commands import flag
+from escalade.config.files import is_evolved, read_either
+from escalade.config.options import RESUMABLE, Config
+from escalade.recorders import Goals, Recorder, Row, make_console, read_rows
+from escalade.recorders.console import PlainConsole
 from escalade.storage.run_folder import RunFolder
+from escalade.support.output import say
+from escalade.training.closing import closing_lines, resuming
 
 _POLL_SECONDS = 0.5
 
@@ -68,13 +74,6 @@ class Watch:
         self._seen = last
         return fresh
 
-    def follow(self) -> Iterator[News]:
-        """Look again and again, until the run has ended."""
-        while (news := self.look()).state == "running":
-            yield news
-            time.sleep(_POLL_SECONDS)
-        yield news
-
 
 def _goals(folder: RunFolder) -> Goals:
     found = read_either(folder)
@@ -83,3 +82,55 @@ def _goals(folder: RunFolder) -> Goals:
         return Goals(title, minimize=found.get("direction") == "minimize", print_evaluations=False)
     title = f"{found.env}: {found.strategy}, population {found.population}"
     return Goals(title, found.target_return, found.generations, found.env_steps, found.seconds)
+
+
+def add_watch(commands: Any) -> None:
+    """``escalade watch``."""
+    parser = add_command(
+        commands,
+        "watch",
+        "RUN",
+        _watch,
+        more="It ends when the run ends; Ctrl-C leaves the run running. Exit code 1: the run was killed or\n"
+        "failed.",
+        examples=["runs/CartPole-v1/ars-seed0-20250101-120000"],
+    )
+    parser.add_argument("run", metavar="RUN", help="folder of the run")
+    parser.add_argument(
+        "--once", action="store_true", help="print how the run is now, and end (default: follow it)"
+    )
+
+
+def _watch(parsed: argparse.Namespace) -> int:
+    watch = Watch(parsed.run)
+    news = watch.look()
+    if news.state == "running":
+        at = "" if news.rows else ", in its first generation"
+        say(f"running{at}{f': {news.process}' if news.process else ''}")
+    console: Recorder
+    if parsed.once:
+        console = PlainConsole(watch.goals, sys.stdout)
+    else:
+        console = make_console(watch.goals, sys.stdout, news.rows[:-1])
+    try:
+        for row in news.rows[-1:]:
+            console.generation(row)
+        while news.state == "running" and not parsed.once:
+            time.sleep(_POLL_SECONDS)
+            news = watch.look()
+            for row in news.rows:
+                console.generation(row)
+    finally:
+        console.close()
+    return 0 if news.state == "running" else _end(watch, news)
+
+
+def _end(watch: Watch, news: News) -> int:
+    folder = watch.folder
+    if news.state == "ended":
+        for line in closing_lines(folder.read_summary(), folder.path):
+            say(with_flags(line, {name: flag(name) for name in RESUMABLE}))
+        return 0
+    was = f"was killed ({news.process})" if news.state == "killed" else "failed: it left no summary"
+    say(f"the run {was}; go on with: {resuming(folder.path, is_evolved(folder))}")
+    return 1

@@ -55,10 +55,9 @@ def push(run: str | PathLike[str], repo: str) -> str:
         InputError: ``repo`` is another text, the run has no policy, huggingface_hub or a token is missing, or
             the upload is refused.
     """
-    check_installed("'escalade push'", "hub", "huggingface_hub")
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
+    _check("'escalade push'", repo)
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, get_token
 
-    _check_name(repo)
     folder = RunFolder.open(run)
     config = read_config(folder)
     hidden = sorted(name for name, value in config.env_kwargs.items() if _holds_text(value))
@@ -76,8 +75,7 @@ def push(run: str | PathLike[str], repo: str) -> str:
     if get_token() is None:
         raise InputError("there is no token of Hugging Face: 'hf auth login', or set HF_TOKEN")
     added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=what) for name, what in files.items()]
-    with _in_words(repo):
-        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+    with _asking(repo) as api:
         address = str(api.create_repo(repo, exist_ok=True))
         gone = set(FILMS) - files.keys()  # films of an earlier push, where they are there
         stale = [CommitOperationDelete(name) for name in sorted(gone & _files_in(api, repo))]
@@ -153,16 +151,12 @@ def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
     Raises:
         InputError: there is no such repository, it holds no policy of Escalade's, or the folder is there.
     """
-    check_installed("'escalade pull'", "hub", "huggingface_hub")
-    from huggingface_hub import HfApi
-
-    _check_name(repo)
+    _check("'escalade pull'", repo)
     folder = RunFolder(Path(repo).name if output is None else output)
     if folder.path.exists():
         raise InputError(f"`output` {folder.path} is there already: name another")
     with tempfile.TemporaryDirectory(dir=temporary_folder()) as place:
-        with _in_words(repo):
-            api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+        with _asking(repo) as api:
             if not _files_in(api, repo).issuperset(wanted := (folder.policy.name, folder.config.name)):
                 raise InputError(f"{repo} has no policy that 'escalade push' uploaded")
             found = [Path(api.hf_hub_download(repo, name, local_dir=place)) for name in wanted]
@@ -199,31 +193,32 @@ def _plain(path: Path) -> Config:
     return Config(**{name: values[name] for name in kept})
 
 
-def _check_name(repo: str) -> None:
-    """Refuse what is no repository's name.
+def _check(command: str, repo: str) -> None:
+    """Refuse what is no repository's name, and a missing package.
 
     Raises:
-        InputError: it is not of the form OWNER/NAME.
+        InputError: it is not of the form OWNER/NAME, or huggingface_hub is not installed.
     """
-    if not isinstance(repo, str) or not re.fullmatch("[^/]+/[^/]+", repo):
+    check_installed(command, "hub", "huggingface_hub")
+    if not re.fullmatch("[^/]+/[^/]+", repo):
         raise InputError(f"repository {repo!r} must be written as OWNER/NAME")
 
 
 @contextmanager
-def _in_words(repo: str) -> Iterator[None]:
-    """Turn what the hub's library raises into one line.
+def _asking(repo: str) -> Iterator[HfApi]:
+    """The hub, whose library's errors become one line.
 
     Raises:
         InputError: the repository cannot be read or written, is not reached, or does not answer.
     """
-    from huggingface_hub import errors, get_session
+    from huggingface_hub import HfApi, errors, get_session
 
     # The base class of errors in the hub's HTTP library: without a network it raises no HfHubHTTPError.
     unreached = cast("type[Exception]", errors.HfHubHTTPError.__mro__[1])
     session = get_session()
     own, session.timeout = session.timeout, _SECONDS
     try:
-        yield
+        yield HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
     except InputError:
         raise
     except errors.RepositoryNotFoundError:
