@@ -314,7 +314,6 @@ def test_a_preset_is_shown_as_a_file_of_options_with_what_it_reached(name, tmp_p
     (tmp_path / "shown.toml").write_text(text)
     preset = presets.read(name)
     assert read_toml(tmp_path / "shown.toml") == preset.options
-    assert "schedule as sigma has them; tuned for the strategy" in text
     assert all(f"#   {key} = " in text for key in preset.result or ())
     assert cli.main(["presets", "Acrobt-v1"]) == 2
     assert "did you mean Acrobot-v1" in capsys.readouterr().err

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from textwrap import shorten
 from typing import Any
 
 from escalade.cli.arguments import add_command
 from escalade.config.conversion import toml_text
-from escalade.config.options import OPTIONS
 from escalade.support.numbers import number
 from escalade.support.output import printing, say
 
@@ -27,12 +25,8 @@ def _presets(parsed: argparse.Namespace) -> int:
     from escalade.config import presets
 
     shown = presets.read(parsed.preset)
-    lines = toml_text(shown.options).splitlines()
-    width = max(map(len, lines))
     say(f"# {parsed.preset}: as a --config file has it")
-    for name, line in zip(shown.options, lines, strict=True):
-        mark = "; tuned for the strategy" if name in presets.OF_STRATEGY and name != "strategy" else ""
-        say(f"{line:{width}}  # {shorten(OPTIONS[name].metadata['help'], 80, placeholder=' …')}{mark}")
+    say(toml_text(shown.options).rstrip())
     if shown.result is None:
         say("# It has no measured result.")
     else:

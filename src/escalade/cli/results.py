@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from escalade.api.opening import warm_up_for
-from escalade.cli.arguments import add_argument, add_command, add_options, options_typed, whole
+from escalade.cli.arguments import Parser, add_argument, add_command, add_options, options_typed, whole
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
@@ -18,8 +18,6 @@ from escalade.support.output import say
 
 LATEST = "latest"
 """The checkpoint whose policy commands take when none is named: what the run's summary speaks of."""
-_CHECKPOINT = "best|latest|GENERATION"
-_SEED = "the same seed gives the same episodes"
 
 
 def add_eval(commands: Any) -> None:
@@ -34,12 +32,9 @@ def add_eval(commands: Any) -> None:
             "runs/Pendulum-v1/first --env-kwargs '{\"g\": 12.0}'",
         ],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
+    _add_policy(parser, seed="the run's")
     add_argument(parser, "--episodes", "N", "how many", "100")
-    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
-    add_argument(parser, "--centre", "N", "which of several", "the best")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
-    add_argument(parser, "--seed", "N", _SEED, "the run's")
     add_options(parser, ["env_kwargs", "backend", "workers", "info_keys"], default="the run's")
 
 
@@ -52,16 +47,20 @@ def add_render(commands: Any) -> None:
         _render,
         examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
+    _add_policy(parser, seed="0")
     place = "video.mp4 or video-CHECKPOINT.mp4 in RUN; of a file FILE.mp4"
     add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", place)
     parser.add_argument(
         "--live", action="store_true", help="show the episode in a window instead (default: film it)"
     )
-    add_argument(parser, "--checkpoint", _CHECKPOINT, "whose policy", LATEST)
-    add_argument(parser, "--centre", "N", "which of several", "the best")
     add_argument(parser, "--max-steps", "N", "stop after this many steps", "the episode's end")
-    add_argument(parser, "--seed", "N", _SEED, "0")
+
+
+def _add_policy(parser: Parser, seed: str) -> None:
+    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
+    add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", LATEST)
+    add_argument(parser, "--centre", "N", "which of several", "the best")
+    add_argument(parser, "--seed", "N", "the same seed gives the same episodes", seed)
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_origin
 
 from escalade.config.options import HINTS, OPTIONS
 from escalade.config.types import alternatives
 
 
-def choices(name: str) -> tuple[str, ...]:
-    """The names that the option takes; empty where it takes anything else."""
-    if listed := OPTIONS[name].metadata["choices"]:
-        return tuple(listed)
-    literals = [part for part in alternatives(HINTS[name]) if get_origin(part) is Literal]
-    return tuple(choice for part in literals for choice in get_args(part))
-
-
 def form(name: str) -> str:
     """The form that its value is written in, such as ``N`` or ``{tanh,relu}``."""
     given: str | None = OPTIONS[name].metadata["form"]
-    if given or choices(name):
-        return given or "{" + ",".join(choices(name)) + "}"
+    choices = OPTIONS[name].metadata["choices"]
+    if given or choices:
+        return given or "{" + ",".join(choices) + "}"
     kinds = [part for part in alternatives(HINTS[name]) if part is not type(None)]
     return _FORMS[get_origin(kinds[0]) or kinds[0]]
 

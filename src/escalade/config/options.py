@@ -113,7 +113,7 @@ class Config(EnvironmentOptions):
         max=10**8,
     )
     activation: str = _more_policy("tanh", "between these layers", choices=ACTIVATIONS)
-    init: Literal["normc", "xavier", "orthogonal", "zeros"] = _more_policy("normc", "initial weights")
+    init: str = _more_policy("normc", "initial weights", choices=("normc", "xavier", "orthogonal", "zeros"))
     bias: bool = _more_policy(True, "whether layers have a bias")
     head: str = _more_policy(
         "auto",
@@ -159,8 +159,11 @@ class Config(EnvironmentOptions):
     episodes_per_member: int = _limit(
         1, "episodes whose mean return is a member's fitness", resumable=False, min=1, max=10**6
     )
-    episode_seeds: Literal["pair", "generation", "member"] = _more_limit(
-        "pair", "which members of a generation play the same episodes", resumable=False
+    episode_seeds: str = _more_limit(
+        "pair",
+        "which members of a generation play the same episodes",
+        choices=("pair", "generation", "member"),
+        resumable=False,
     )
     eval_episodes: int = _limit(8, "episodes of the unperturbed policy in an evaluation", min=1, max=10**6)
     eval_every: int = _limit(5, "generations between evaluations", min=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ from escalade.policies.normalizer import Normalization
 from escalade.rollout.behaviour import check_sizes
 
 Vector = NDArray[np.float32]
-Seeds = Literal["pair", "generation", "member"]
-"""The members that play the same episodes: a mirrored pair, all of a generation, or none but itself."""
 OBSERVED = 1024
 """Episodes of a generation, at most, whose observations the normaliser learns from."""
 
@@ -82,8 +80,8 @@ class EpisodeJob:
 
     They play the episodes of the evaluations before them again, unless all are of this kind.
     """
-    seed_sharing: Seeds = "pair"
-    """The members that play the same episodes."""
+    seed_sharing: str = "pair"
+    """The members that play the same episodes: of a ``pair``, of a ``generation``, or none but a ``member``."""
 
     @property
     def members(self) -> int:

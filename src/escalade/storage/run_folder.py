@@ -61,7 +61,7 @@ class RunFolder:
         self.centers = self.path / "centres"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
-        self._ours, self._made = False, list[Path]()  # whether it was empty, and which folders were not there
+        self._ours = False  # whether it was empty, or not there
 
     @property
     def _packaged(self) -> bool:
@@ -94,10 +94,9 @@ class RunFolder:
             another run is about to use it.
         """
         mend = "choose another `run_dir`"
-        path, made = _fresh(path_of(runs), subject, label) if path is None else (path_of(path, mend), [])
+        path = _fresh(path_of(runs), subject, label) if path is None else path_of(path, mend)
         folder = cls(path)
         with storage(path, mend):
-            folder._made = made or _missing(path)
             path.mkdir(parents=True, exist_ok=True)
             folder._ours = {file.name for file in path.iterdir()} <= {LOCK}
         folder._check_free()  # before the lock leaves its file there; and once nobody else can make a run
@@ -174,8 +173,8 @@ class RunFolder:
     def kept_if_trained(self) -> Iterator[None]:
         """Remove a run's files where what is done in here fails before the run has had a generation.
 
-        The folder and those above it go too, if :meth:`create` made them and nothing else is in it: what the
-        environment has written there stays. Nothing is removed where the folder held something before.
+        The folder goes too if nothing else is in it: what the environment has written there stays. Nothing
+        is removed where the folder held something before.
         """
         try:
             yield
@@ -187,8 +186,7 @@ class RunFolder:
                     else:
                         path.unlink(missing_ok=True)
                 with suppress(OSError):  # another run has begun in it, or it holds something else
-                    for folder in self._made:
-                        folder.rmdir()
+                    self.path.rmdir()
             raise
 
     @property
@@ -324,21 +322,12 @@ def _runs_in(path: Path) -> list[Path]:
     return [config.parent for config in (*path.glob(f"*/{CONFIG}"), *path.glob(f"*/*/{CONFIG}"))]
 
 
-def _missing(path: Path) -> list[Path]:
-    """The folders that are missing among ``path`` and those above it, the deepest first."""
-    return [folder for folder in (path, *path.parents) if not folder.exists()]
-
-
-def _fresh(runs: Path, subject: str, label: str) -> tuple[Path, list[Path]]:
-    """A new folder under ``runs``, made at once: two runs that start together must not share one.
-
-    The second is what was made for it, as :func:`_missing` gives it.
-    """
+def _fresh(runs: Path, subject: str, label: str) -> Path:
+    """A new folder under ``runs``, made at once: two runs that start together must not share one."""
     base = runs / subject.replace("/", "-") / f"{label}-{time.strftime('%Y%m%d-%H%M%S')}"
     for number in count(1):
         path = base if number == 1 else base.with_name(f"{base.name}-{number}")
-        made = _missing(path)
         with storage(base), suppress(FileExistsError):
             path.mkdir(parents=True)
             break
-    return path, made
+    return path

@@ -24,7 +24,7 @@ def test_a_word_shows_spaces_and_limits(capsys):
     lines = said(capsys, "cheetahrun").splitlines()
     assert lines == [
         "envpool.dm_control:",
-        "  CheetahRun-v1  17 numbers -> 6 actions in [-1, 1], 1,000 steps",
+        "  CheetahRun-v1  17 numbers -> 6 numbers, 1,000 steps",
     ]
     lines = [line.strip() for line in said(capsys, "TOY_TEXT").splitlines()]
     assert "FrozenLake-v1            one of 16 -> one of 4, 100 steps" in lines

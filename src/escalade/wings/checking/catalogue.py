@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium import spaces
 
 from escalade.envs.environment import resolve
@@ -79,7 +78,7 @@ def listed(word: str) -> Iterator[Listed]:
             yield Listed(env_id, family, seen, done, limit)
 
 
-def said(space: spaces.Space[Any], numbers: str = "numbers") -> str:
+def said(space: spaces.Space[Any]) -> str:
     """A space in a few words: ``17 numbers``, ``image of 4 x 84 x 84``, ``one of 18``."""
     match space:
         case spaces.Box() if is_image(space):
@@ -87,14 +86,5 @@ def said(space: spaces.Space[Any], numbers: str = "numbers") -> str:
         case spaces.Discrete():
             return f"one of {space.n}"
         case spaces.MultiDiscrete():
-            sizes = space.nvec.reshape(-1).tolist()
-            each = len(sizes) > 1 and len(set(sizes)) == 1
-            return (
-                f"{len(sizes)} choices of {sizes[0]}" if each else f"choices of {' x '.join(map(str, sizes))}"
-            )
-        case spaces.Box() if numbers != "numbers":
-            low, high = np.unique(space.low), np.unique(space.high)
-            return f"{int(np.prod(space.shape))} {numbers}" + (
-                f" in [{low[0]:g}, {high[0]:g}]" if len(low) == len(high) == 1 else ""
-            )
+            return f"choices of {' x '.join(map(str, space.nvec.reshape(-1).tolist()))}"
     return f"{observation_size(space)} numbers"

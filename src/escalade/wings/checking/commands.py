@@ -155,5 +155,5 @@ def _say_each(word: str, width: int) -> None:
             say(f"  {one.env:<{width}}  {one.problem}")
             continue
         limit = "no limit" if one.max_episode_steps is None else f"{one.max_episode_steps:,} steps"
-        spaces = f"{said(one.observations)} -> {said(one.actions, 'actions')}"
+        spaces = f"{said(one.observations)} -> {said(one.actions)}"
         say(f"  {one.env:<{width}}  {spaces}, {limit}")
