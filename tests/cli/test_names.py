@@ -13,7 +13,7 @@ from escalade.config.options import OPTIONS
 
 # Options that are wrong, alone or together.
 WRONG = [
-    {"population": 7},
+    {"strategy": "ars", "population": 7},
     {"population": "many"},
     {"sigma": "linear:0.1:0:9"},
     {"lr": -1.0},

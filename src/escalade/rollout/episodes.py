@@ -81,7 +81,7 @@ class EpisodeJob:
     They play the episodes of the evaluations before them again, unless all are of this kind.
     """
     seed_sharing: str = "pair"
-    """The members that play the same episodes: of a ``pair``, of a ``generation``, or none but a ``member``."""
+    """The members that play the same episodes: of a ``pair``, a ``generation``, or a ``member`` alone."""
 
     @property
     def members(self) -> int:
