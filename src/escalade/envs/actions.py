@@ -80,6 +80,11 @@ class ActionMap:
         """The maps of the innermost parts of a Dict or Tuple, in the order of their outputs; else none."""
         return [ActionMap(*part) for part in split(self.space, self.bounding, self.head)]
 
+    @property
+    def leaves(self) -> list[ActionMap]:
+        """The maps of all parts; the map itself if its space has none."""
+        return self.parts or [self]
+
     def _without_auto(self, names: list[str]) -> str:
         """The text ``bounding`` with the name of a map instead of each ``auto``."""
         if not isinstance(self.space, spaces.Box) or "auto" not in names:
@@ -114,19 +119,17 @@ class ActionMap:
     @property
     def continuous(self) -> bool:
         """True where noise added to the raw outputs is noise on the action."""
-        if self.parts:
-            return all(part.continuous for part in self.parts)
-        return isinstance(self.space, spaces.Box) and self.head == "plain"
+        return all(isinstance(part.space, spaces.Box) and part.head == "plain" for part in self.leaves)
 
     @property
     def mapped(self) -> bool:
         """True if ``bounding`` has a meaning: for Boxes without bins, also within a Dict or Tuple."""
-        return any(part.continuous for part in self.parts or [self])
+        return any(part.continuous for part in self.leaves)
 
     @property
     def draws(self) -> bool:
         """True if actions, or parts of them, are drawn by the outputs instead of the best one taken."""
-        return any(part.draws for part in self.parts) if self.parts else self.head == "sample"
+        return any(part.head == "sample" for part in self.leaves)
 
     @property
     def tie_advice(self) -> str:
@@ -142,10 +145,8 @@ class ActionMap:
     @property
     def bounded(self) -> bool:
         """True where a number of an action has bounds at both ends."""
-        space = self.space
-        if self.parts:
-            return any(part.bounded for part in self.parts)
-        return isinstance(space, spaces.Box) and bool((space.bounded_below & space.bounded_above).any())
+        boxes = [part.space for part in self.leaves if isinstance(part.space, spaces.Box)]
+        return any((box.bounded_below & box.bounded_above).any() for box in boxes)
 
     def compile(self) -> Callable[[Array], Array]:
         """The map as a function, from raw outputs (k, outputs), float32, to an array of k actions.

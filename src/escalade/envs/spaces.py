@@ -175,10 +175,11 @@ def describe(space: spaces.Space[Any]) -> Description:
                 "dtype": str(space.dtype),
             }
         case spaces.Discrete():
-            return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)} | _dtype(space)
+            whole = {"n": int(space.n), "start": int(space.start)}
+            return {"kind": "Discrete", **whole, "dtype": str(space.dtype)}
         case spaces.MultiDiscrete():
-            sizes, start = space.nvec.tolist(), space.start.tolist()
-            return {"kind": "MultiDiscrete", "nvec": sizes, "start": start} | _dtype(space)
+            whole = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
+            return {"kind": "MultiDiscrete", **whole, "dtype": str(space.dtype)}
         case spaces.MultiBinary():
             return {"kind": "MultiBinary", "shape": list(space.shape)}
         case spaces.Dict():
@@ -190,15 +191,16 @@ def describe(space: spaces.Space[Any]) -> Description:
 
 def restore(saved: Description) -> spaces.Space[Any]:
     """The space that :func:`describe` described."""
+    dtype = np.dtype(saved.get("dtype", "int64"))
     match saved["kind"]:
         case "Box":
-            shape, dtype = tuple(saved["shape"]), np.dtype(saved["dtype"])
+            shape = tuple(saved["shape"])
             low, high = (_numbers_of(saved[end], dtype).reshape(shape) for end in ("low", "high"))
             return spaces.Box(low, high, shape, dtype.type)
         case "Discrete":
-            return spaces.Discrete(saved["n"], start=saved["start"], dtype=_whole(saved))
+            return spaces.Discrete(saved["n"], start=saved["start"], dtype=dtype.type)
         case "MultiDiscrete":
-            return spaces.MultiDiscrete(saved["nvec"], start=saved["start"], dtype=_whole(saved))
+            return spaces.MultiDiscrete(saved["nvec"], start=saved["start"], dtype=dtype.type)
         case "MultiBinary":
             shape = saved["shape"]
             return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
@@ -245,16 +247,6 @@ def _bounds(values: NDArray[Any]) -> list[str]:
 def _numbers_of(bounds: list[str], dtype: np.dtype[Any]) -> NDArray[Any]:
     """The way back from :func:`_bounds`."""
     return np.array([(int if dtype.kind in "iu" else float)(text) for text in bounds], dtype)
-
-
-def _dtype(space: spaces.Space[Any]) -> Description:
-    """The type of a space's whole numbers, where it is not the usual one."""
-    return {} if space.dtype == np.int64 else {"dtype": str(space.dtype)}
-
-
-def _whole(saved: Description) -> Any:
-    """The type that :func:`_dtype` said."""
-    return np.dtype(saved.get("dtype", "int64")).type
 
 
 def short(thing: object) -> str:

@@ -91,9 +91,7 @@ class LifeLossEnds(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def _action(space: spaces.Space[Any], given: float | Sequence[float] | None) -> Any:
     """The action ``given`` as the space has it."""
-    if not isinstance(space, spaces.Box | spaces.Discrete):
-        raise ValueError(f"a burn-in needs Box or Discrete actions, not {type(space).__name__}")
-    action: Any = space.start if isinstance(space, spaces.Discrete) and given is None else given
+    action: Any = getattr(space, "start", None) if given is None else given
     if isinstance(space, spaces.Box):
         numbers = np.zeros(space.shape) if given is None else np.ravel(given)
         fits = numbers.size == np.prod(space.shape)

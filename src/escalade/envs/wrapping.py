@@ -63,20 +63,17 @@ def parse(text: str) -> Wrapper:
         tree = ast.parse(call.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         tree = ast.Constant(None)
-    call_of = tree.func if isinstance(tree, ast.Call) else tree
-    if not named or not isinstance(call_of, ast.Name):
+    values = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
+    if not named or not isinstance(values.func, ast.Name):
         raise InputError(f"`wrappers` {text} must be written as {FORM}")
-    values = tree if isinstance(tree, ast.Call) else ast.Call(call_of, [], [])
     try:
         arguments = tuple(_value(value) for value in values.args)
-        keywords = {str(word.arg): _value(word.value) for word in values.keywords if word.arg}
+        keywords = {str(word.arg): _value(word.value) for word in values.keywords}
     except (ValueError, TypeError):
         raise InputError(
             f"`wrappers` {text}: its arguments must be literal values, such as 3, 'x' or np.array([1, 2])"
         ) from None
-    if len(keywords) < len(values.keywords):
-        raise InputError(f"`wrappers` {text}: its arguments must be written out, without **")
-    return Wrapper(text, f"{module.strip()}:{call_of.id}", arguments, keywords)
+    return Wrapper(text, f"{module.strip()}:{values.func.id}", arguments, keywords)
 
 
 def _value(node: ast.expr) -> Any:

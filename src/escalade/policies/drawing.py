@@ -27,7 +27,7 @@ class ChoiceNoise:
     """
 
     def __init__(self, actions: ActionMap) -> None:
-        parts = actions.parts or [actions]
+        parts = actions.leaves
         sizes = [part.outputs for part in parts]
         self._outputs = np.arange(actions.outputs)
         self._scale = np.repeat([_TEMPERATURE if part.draws else 0.0 for part in parts], sizes)

@@ -39,7 +39,7 @@ def test_players_and_choices_are_told(capsys):
 def test_json_has_the_spaces(capsys):
     (one,) = json.loads(said(capsys, "NChain", "--json"))["environments"]
     assert (one["env"], one["family"], one["max_episode_steps"]) == ("NChain-v0", "envpool.toy_text", 1000)
-    assert one["observation_space"] == {"kind": "Discrete", "n": 5, "start": 0}
+    assert one["observation_space"] == {"kind": "Discrete", "n": 5, "start": 0, "dtype": "int64"}
     assert "HalfCheetah-v5" in json.loads(said(capsys, "--json"))["families"]["gymnasium.mujoco"]
 
 

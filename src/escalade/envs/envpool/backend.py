@@ -97,6 +97,7 @@ class EnvPoolVector:
         self._keys = environment.info_keys
         self._infos = infos_of(self._id) if self._keys else {}
         self._settings = settings(self._id, environment.kwargs) if environment.exclusive else {}
+        self._numbers = np.full((slots, len(self._keys)), np.nan)
         self._pool: Any = None
         if environment.exclusive:
             # Some robots take hundreds of MB each. Episodes are the same in any number of slots.
@@ -127,8 +128,8 @@ class EnvPoolVector:
         ids = slots.astype(np.int32)
         self._send([ids, ids, np.ascontiguousarray(actions, dtype=self._dtype)])
         state = self._recv()
-        if self._keys:
-            self._latest = slots, [state[place] for place in self._info]
+        for column, place in enumerate(self._info):
+            self._numbers[slots, column] = state[place]
         self._steps += 1
         ended = state[self._done]
         if self._steps == self._limit:  # some of EnvPool's count one step more
@@ -136,10 +137,7 @@ class EnvPoolVector:
         return self._observed(state), state[self._reward], ended
 
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        stepped, numbers = self._latest
-        order = np.argsort(stepped)
-        places = order[np.searchsorted(stepped, slots, sorter=order)]
-        return np.stack([np.asarray(number, np.float64)[places] for number in numbers], axis=1)
+        return self._numbers[slots]
 
     def close(self) -> None:
         self._pool = self._send = self._recv = None

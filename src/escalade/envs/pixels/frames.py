@@ -129,8 +129,8 @@ class Frames:
             return env
         one = env.observation_space
         env, shape = wrappers.FrameStackObservation(env, self.frame_stack), one.shape or ()
-        # A stack of small matrices stays one: three dimensions would make it an image.
-        if len(shape) == 3 or (len(shape) == 2 and min(shape) < _LEAST_PICTURE and not _whole_range(one)):
+        # A stack of matrices stays one: three dimensions would make it an image.
+        if len(shape) == 3 or (len(shape) == 2 and not _whole_range(one)):
             return wrappers.ReshapeObservation(env, (self.frame_stack * shape[0], *shape[1:]))
         return env
 
@@ -194,10 +194,6 @@ class Frames:
 
 FRAMES = tuple(option.name for option in fields(Frames) if option.name != "max_pool")
 """The names of the options."""
-
-
-_LEAST_PICTURE = 16
-"""The least side of a matrix of other numbers than 0 to 255 that is taken for a picture."""
 
 
 def _check_untouched(env: Env) -> None:

@@ -116,7 +116,7 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
         sizes += f"; text is left out: {', '.join(environment.text_parts)}"
     if "rescale" in actions.bounding:
         sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
-    innermost = [part.space for part in actions.parts or [actions]]
+    innermost = [part.space for part in actions.leaves]
     boxes = [part for part in innermost if isinstance(part, spaces.Box)]
     if not all((box.bounded_below & box.bounded_above).all() for box in boxes):
         endless = "not all actions have two bounds: outputs are these actions, clipped where there is one"
