@@ -31,20 +31,16 @@ def started(factory, workers=2):
     return engine
 
 
-def test_the_work_of_every_worker_is_closed(tmp_path):
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_work_of_every_worker_is_closed(fails, tmp_path):
     engine = started(partial(Closes, tmp_path))
     assert names(tmp_path, "closed") == []
+    if fails:
+        with pytest.raises(EngineFailure, match="ValueError: no"):
+            engine.run("raise", 4)
     engine.close()
     assert len(names(tmp_path, "closed")) == 2
     engine.close()
-
-
-def test_the_work_is_closed_after_a_failure(tmp_path):
-    engine = started(partial(Closes, tmp_path))
-    with pytest.raises(EngineFailure, match="ValueError: no"):
-        engine.run("raise", 4)
-    engine.close()
-    assert len(names(tmp_path, "closed")) == 2
 
 
 def test_work_that_never_closes_is_ended(tmp_path):

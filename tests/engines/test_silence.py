@@ -212,11 +212,3 @@ def test_a_run_names_the_member_and_the_seed_of_an_environment_that_is_stuck(tmp
         escalade.train(
             "tests.environments:Blocks-v0", step_timeout=1.0, run_dir=str(tmp_path / "run"), **options
         )
-
-
-def test_a_run_with_a_timeout_can_be_evaluated_without_workers(tmp_path):
-    options = {"preset": None, "population": 2, "hidden": [4], "generations": 1, "workers": 1}
-    run = escalade.train(
-        "tests.environments:Walk-v0", step_timeout=60, run_dir=str(tmp_path / "run"), verbose=False, **options
-    )
-    assert len(escalade.evaluate(run, episodes=3, workers=0).returns) == 3

@@ -24,12 +24,6 @@ def test_launcher_files_fit_rays_schema(name):
     assert sum(kind.get("max_workers", 0) for kind in kinds.values()) >= whole["max_workers"]
 
 
-def test_only_workers_are_spot_on_aws():
-    kinds = read("aws.yaml")["available_node_types"]
-    spot = {name: "InstanceMarketOptions" in kind["node_config"] for name, kind in kinds.items()}
-    assert spot == {"head": False, "spot": True}
-
-
 def test_the_autoscaler_reads_the_kubernetes_file():
     from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
     from ray.autoscaler._private.util import validate_config

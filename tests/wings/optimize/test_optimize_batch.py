@@ -83,22 +83,6 @@ def test_what_is_caught_counts_for_every_search_of_the_call():
         escalade.optimize_batch(function, np.zeros((3, 3)), budget=80)
 
 
-def test_an_interrupt_gives_what_was_found():
-    count = 0
-
-    def function(points, numbers):
-        nonlocal count
-        count += 1
-        if count == 5:
-            raise KeyboardInterrupt
-        return sphere(points, numbers)
-
-    found = escalade.optimize_batch(function, np.zeros((3, 3)))
-    assert [(one.stop_reason, len(one.history)) for one in found] == [("interrupted", 4)] * 3
-    with pytest.raises(KeyboardInterrupt):
-        escalade.optimize_batch(lambda x, n: (_ for _ in ()).throw(KeyboardInterrupt), np.zeros((3, 3)))
-
-
 @pytest.mark.parametrize(
     ("function", "x0", "options", "words"),
     [
