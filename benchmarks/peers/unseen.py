@@ -40,8 +40,9 @@ def scores(runs: Runs, seconds: float) -> str:
     for key, of in found.items():
         if own := {task: values for task, values in of.items() if task in bounds}:
             (method,) = score({key: own}, {task: bounds[task] for task in own}).methods
-            within = "" if method.score_low is None else f" [{method.score_low:.2f}, {method.score_high:.2f}]"
-            rows.append([TITLES[key], str(len(own)), str(method.runs), f"{method.score_iqm:.2f}{within}"])
+            iqm = method.score
+            within = "" if iqm.low is None else f" [{iqm.low:.2f}, {iqm.high:.2f}]"
+            rows.append([TITLES[key], str(len(own)), str(method.runs), f"{iqm.value:.2f}{within}"])
     return markdown(["program", "tasks", "runs", "IQM of scores [95 %]"], rows)
 
 

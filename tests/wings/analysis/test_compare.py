@@ -70,12 +70,12 @@ def test_methods_are_scored_across_tasks(runs, tmp_path):
     assert [of.label for of in found.scores.methods] == ["sigma=0.1"]
     assert found.scores.left_out == {"sigma=0.5": ("Acrobot-v1",)}
     assert half.runs == 4
-    assert half.score_low <= half.score_iqm <= half.score_high
+    assert half.score.low <= half.score.value <= half.score.high
     assert "<!-- sigma=0.1 (4 runs) -->" in picture.read_text()
     assert "share of runs with a higher score" in picture.read_text()
     assert "left out: sigma=0.5 has no run on Acrobot-v1" in found.to_markdown()
     shown = json.loads(found.to_json())["scores"]["methods"][0]
-    assert shown["score_iqm"] == half.score_iqm
+    assert shown["score"]["value"] == half.score.value
     assert len(shown["profile"]["at"]) == len(shown["profile"]["middle"])
 
 
@@ -83,18 +83,18 @@ def test_scores_are_between_the_bounds_of_their_task():
     returns = {"a": {"T": [0, 10], "U": [-1, -3]}, "b": {"T": [5, 5], "U": [-2, -4]}}
     found = score(returns, {"T": (0, 10), "U": (-5, 0)})
     first, second = found.methods
-    assert first.score_iqm == pytest.approx((0.4 + 0.8) / 2)  # of 0, 0.4, 0.8 and 1
-    assert second.score_iqm == pytest.approx(0.5)  # of 0.2, 0.5, 0.5 and 0.6
+    assert first.score.value == pytest.approx((0.4 + 0.8) / 2)  # of 0, 0.4, 0.8 and 1
+    assert second.score.value == pytest.approx(0.5)  # of 0.2, 0.5, 0.5 and 0.6
     assert first.profile.middle[np.searchsorted(first.profile.at, 0.5)] == pytest.approx(0.5)
     (pair,) = found.improvements
     assert (pair.first, pair.second) == ("a", "b")
-    assert pair.probability == pytest.approx((2 / 4 + 3 / 4) / 2)
-    assert pair.low <= pair.probability <= pair.high
+    assert pair.probability.value == pytest.approx((2 / 4 + 3 / 4) / 2)
+    assert pair.probability.low <= pair.probability.value <= pair.probability.high
     nothing = score({"a": {"T": [float("nan")] * 4}, "b": {"T": [-5.0, -8.0]}}, {"T": (0, 10)})
-    assert nothing.methods[0].score_iqm == pytest.approx(-0.8)  # as the worst that there is
-    assert nothing.improvements[0].probability == pytest.approx(0.25)
+    assert nothing.methods[0].score.value == pytest.approx(-0.8)  # as the worst that there is
+    assert nothing.improvements[0].probability.value == pytest.approx(0.25)
     single = score({"a": {"T": [5]}}, {"T": (10, 0)}).methods[0]  # less is better
-    assert (single.score_iqm, single.score_low) == (0.5, None)
+    assert (single.score.value, single.score.low) == (0.5, None)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(run
     assert f"the last evaluation of {tmp_path / runs[1].name} is no number" in scored._repr_html_()
     (method,) = scored.scores.methods
     assert method.runs == 2
-    assert method.score_iqm == pytest.approx(other.return_mean / 10 / 2)  # a run that diverged scores 0
+    assert method.score.value == pytest.approx(other.return_mean / 10 / 2)  # a run that diverged scores 0
 
 
 def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):

@@ -59,7 +59,7 @@ def comparison_of(groups: Sequence[RunGroup], scores: Scores | None = None) -> C
 
 def _line(group: RunGroup) -> ComparisonLine:
     returns, steps, seconds = map(group.latest, ("eval_return_mean", "env_steps", "seconds"))
-    iqm = estimate(interquartile_score, [np.array(returns)]) if returns else (None, None, None)
+    iqm = vars(estimate(interquartile_score, [np.array(returns)])) if returns else {}
     return ComparisonLine(
         env=group.task,
         label=group.label,
@@ -70,9 +70,9 @@ def _line(group: RunGroup) -> ComparisonLine:
         at_target=sum(run.summary.get("stop_reason") == "solved" for run in group.runs),
         eval_episodes=sum(map(_episodes, group.runs)),
         return_mean=fmean(returns) if returns else None,
-        return_iqm=iqm[0],
-        return_low=iqm[1],
-        return_high=iqm[2],
+        return_iqm=iqm.get("value"),
+        return_low=iqm.get("low"),
+        return_high=iqm.get("high"),
         env_steps=median(steps) if steps else None,
         seconds=median(seconds) if seconds else None,
         without_return=tuple(str(run.folder.path) for run in group.runs if run.diverged),

@@ -16,6 +16,7 @@ from escalade.support.numbers import number
 from escalade.support.output import visible
 from escalade.support.shown import data_frame
 from escalade.wings.analysis.scores import Scores
+from escalade.wings.analysis.statistics import Estimate
 
 _LEAST_WIDTH = 120
 """Least width of a table, also on narrower terminals, which wrap its lines: numbers would crowd out names."""
@@ -216,20 +217,15 @@ def _repeated_seeds(line: ComparisonLine) -> list[str]:
 
 def _score_tables(scores: Scores) -> list[Table]:
     bounds = ", ".join(f"{task}={low:g},{high:g}" for task, (low, high) in scores.bounds.items())
-    rows = [
-        (of.label, str(of.runs), _within(of.score_iqm, of.score_low, of.score_high)) for of in scores.methods
-    ]
+    rows = [(of.label, str(of.runs), _within(of.score)) for of in scores.methods]
     notes = [f"a score is 0 and 1 at: {bounds}"]
     notes += [f"left out: {label} has no run on {', '.join(of)}" for label, of in scores.left_out.items()]
     made = [Table("normalised scores", ("config", "runs", "IQM [95 %]"), tuple(rows), notes=tuple(notes))]
-    pairs = tuple(
-        (f"{of.first} over {of.second}", _within(of.probability, of.low, of.high))
-        for of in scores.improvements
-    )
+    pairs = tuple((f"{of.first} over {of.second}", _within(of.probability)) for of in scores.improvements)
     if pairs:
         made.append(Table("probability of improvement", ("config", "P [95 %]"), pairs))
     return made
 
 
-def _within(value: float, low: float | None, high: float | None) -> str:
-    return f"{value:.3f}" if low is None else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+def _within(of: Estimate) -> str:
+    return f"{of.value:.3f}" if of.low is None else f"{of.value:.3f} [{of.low:.3f}, {of.high:.3f}]"

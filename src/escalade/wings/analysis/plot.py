@@ -111,11 +111,12 @@ def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupChart
 def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
     if labels is None:
         return groups
-    if len(labels) != len(groups):
+    different = {(group.task, label) for group, label in zip(groups, labels, strict=False)}
+    if len(labels) != len(groups) or len(different) < len(groups):
         curves = "; ".join(f"{group.task}: {group.label}" for group in groups)
-        raise InputError(f"`labels`: {len(labels)} given for {len(groups)} curves: {curves}")
-    if len({(group.task, label) for group, label in zip(groups, labels, strict=True)}) < len(groups):
-        raise InputError("`labels`: two curves of a task have the same: give each its own")
+        raise InputError(
+            f"`labels`: {len(labels)} given for {len(groups)} curves, give each its own: {curves}"
+        )
     return [replace(group, label=label) for group, label in zip(groups, labels, strict=True)]
 
 

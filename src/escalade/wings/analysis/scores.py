@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from escalade.errors import InputError, nearest
 from escalade.wings.analysis.bands import Band
 from escalade.wings.analysis.statistics import (
+    Estimate,
     estimate,
     interquartile_score,
     interval,
@@ -34,11 +35,8 @@ class MethodScore:
     label: str
     runs: int
     """Number of runs on all tasks together."""
-    score_iqm: float
+    score: Estimate
     """Interquartile mean of all runs' scores."""
-    score_low: float | None
-    score_high: float | None
-    """The ends of its 95 % interval, of a stratified bootstrap; None where no task has two runs."""
     profile: Band
     """Share of runs, every task counting the same, that score above each of ``profile.at``."""
 
@@ -49,9 +47,7 @@ class Improvement:
 
     first: str
     second: str
-    probability: float
-    low: float | None
-    high: float | None
+    probability: Estimate
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ def _method(label: str, scores: list[Array], thresholds: Array) -> MethodScore:
     ends = interval(lambda drawn: performance_profile(drawn, thresholds), scores)
     runs = sum(map(len, scores))
     profile = Band(thresholds, performance_profile(scores, thresholds), *ends, runs)
-    return MethodScore(label, runs, *estimate(interquartile_score, scores), profile)
+    return MethodScore(label, runs, estimate(interquartile_score, scores), profile)
 
 
 def _improvement(first: str, second: str, scores: Mapping[str, list[Array]]) -> Improvement:
@@ -156,4 +152,4 @@ def _improvement(first: str, second: str, scores: Mapping[str, list[Array]]) -> 
     def probability(drawn: list[Array]) -> Array:
         return probability_of_improvement(drawn[: len(x)], drawn[len(x) :])
 
-    return Improvement(first, second, *estimate(probability, [*x, *y]))
+    return Improvement(first, second, estimate(probability, [*x, *y]))

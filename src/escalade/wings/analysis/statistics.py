@@ -9,6 +9,7 @@ Their library rliable has the same formulas. Its 1.2.0 fails on import beside pa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,12 +86,19 @@ def interval(statistic: Callable[[list[Array]], Array], samples: Sequence[Array]
     return low, high
 
 
-def estimate(
-    statistic: Callable[[list[Array]], Array], samples: list[Array]
-) -> tuple[float, float | None, float | None]:
-    """Return a statistic and the ends of its :func:`interval`, which are None if no sample has two runs."""
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic, and the ends of its 95 % interval, which are None if no sample has two runs."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def estimate(statistic: Callable[[list[Array]], Array], samples: list[Array]) -> Estimate:
+    """Return a statistic with its :func:`interval`."""
     value = float(statistic(samples))
     if all(len(runs) < 2 for runs in samples):
-        return value, None, None
+        return Estimate(value, None, None)
     low, high = interval(statistic, samples)
-    return value, float(low), float(high)
+    return Estimate(value, float(low), float(high))
