@@ -19,7 +19,7 @@ from torch import nn
 
 import escalade
 from escalade import EnvironmentFailure, InputError, evolve, load_evolved
-from escalade.fitness.work import FitnessSetup
+from escalade.fitness.work import FitnessJob, FitnessSetup
 from escalade.perturbation import NoiseTable
 from escalade.policies.population.layout import Layout
 from escalade.storage.tensors import read, write
@@ -107,11 +107,6 @@ def test_every_strategy_by_name(name):
 )
 def test_strategies_by_factory(strategy):
     assert evolve(network(), total, strategy=strategy, population=8, generations=2).generations == 2
-
-
-def test_what_a_partial_fixes_stays():
-    result = evolve(network(), total, strategy=partial(OpenAIES, sigma=0.5), population=8, generations=1)
-    assert result.history[0].sigma == 0.5
 
 
 def test_options_reach_the_strategy():
@@ -428,11 +423,6 @@ def test_the_centre_is_the_strategys_where_members_stand_around_another_point():
     assert 0 < result.history[0].update_ratio < 0.5
 
 
-def test_seconds_stop():
-    result = evolve(network(), loss, population=8, generations=10**9, seconds=0.2)
-    assert result.stop_reason == "seconds"
-
-
 def test_interruption_keeps_what_was_learnt():
     module = network()
     calls = []
@@ -506,9 +496,9 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, name):
     whole = evolve(network(), noisy, strategy=name, population=10, generations=6)
     assert np.array_equal(resumed.center, whole.center)
     assert np.array_equal(resumed.best, whole.best)
-    assert [row.eval_return_mean for row in resumed.history] == [
-        row.eval_return_mean for row in whole.history
-    ]
+    assert (resumed.best_return, resumed.eval_return_mean) == (whole.best_return, whole.eval_return_mean)
+    for column in ("eval_return_mean", "episodes"):
+        assert resumed.history[column] == whole.history[column]
 
 
 def test_a_run_that_met_its_target_is_resumed_where_it_stood(tmp_path):
@@ -718,10 +708,6 @@ nan, inf = float("nan"), float("inf")
             r"or the like in all 8 calls of fitness of generation 1 \(the first: member 0 returned",
         ),
         (
-            lambda m: inf,
-            r"or the like in all 8 calls of fitness of generation 1 \(the first: member 0 returned",
-        ),
-        (
             lambda m: list(m)[9],
             r"fitness raised IndexError: .* \(member 0, generation 1; line \d+ of test_evolve.py",
         ),
@@ -842,29 +828,6 @@ def test_fitness_that_is_none_is_refused(fitness):
         evolve(network(), fitness, **QUICK)
 
 
-def test_a_resumed_run_counts_what_an_uninterrupted_one_does(tmp_path):
-    def run(path, generations):
-        module = torch.nn.Linear(3, 1)
-        with torch.no_grad():
-            module.weight.fill_(0.1), module.bias.zero_()
-        return escalade.evolve(
-            module,
-            lambda m: -float((m.weight - 0.5).abs().sum()),
-            population=6,
-            generations=generations,
-            eval_every=2,
-            run_dir=path,
-            resume=True,
-            workers=0,
-        )
-
-    whole = run(tmp_path / "whole", 6)
-    run(tmp_path / "parts", 3)
-    resumed = run(tmp_path / "parts", 6)
-    assert [row.episodes for row in resumed.history] == [row.episodes for row in whole.history]
-    assert (resumed.best_return, resumed.eval_return_mean) == (whole.best_return, whole.eval_return_mean)
-
-
 def test_the_callers_threads_do_not_move_a_bit():
     def run(threads):
         before = torch.get_num_threads()
@@ -888,33 +851,11 @@ def test_the_callers_threads_do_not_move_a_bit():
 # What a review found
 
 
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
-@pytest.mark.parametrize("center", [math.nan, math.inf, -math.inf])
-def test_a_center_without_a_number_is_never_the_best(center, direction):
-    def fitness(module, seed):
-        calls.append(seed)
-        return center if len(calls) in (9, 10) else float(len(calls))  # the evaluations come after members
-
-    calls = []
-    options = {"population": 8, "generations": 1, "direction": direction}
-    result = evolve(nn.Linear(2, 1), fitness, **options)
-    assert result.best_return == (8.0 if direction == "maximize" else 1.0)
-    assert not np.array_equal(result.best, result.center)
-    assert result.summary["best_return"] == result.best_return
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"recorders": ["nope"]}, "unknown `recorders` 'nope'"),
-        ({"recorders": "csv"}, "a list of names and recorders"),
-        ({"recorders": [3]}, "3 is no recorder"),
         ({"callbacks": print}, "`callbacks` must be a list of functions"),
-        ({"generations": 1.5}, "generations 1.5 must be a whole number"),
-        ({"seconds": "1"}, "seconds must be a number, not '1'"),
-        ({"target_return": "x"}, "target_return must be a number"),
-        ({"workers": "2"}, "workers '2' must be a whole number"),
-        ({"batched": True, "batch_size": 2.5}, "batch_size 2.5 must be a whole number"),
         ({"strategy_options": {"sigma": 0.5}}, "`strategy_options` sigma is an option by itself"),
         ({"strategy_options": {"perturbation": 3}}, "`strategy_options` perturbation is an option"),
     ],
@@ -949,14 +890,6 @@ def test_a_run_opened_again_keeps_its_rows(tmp_path):
     evolve(network(), total, target_return=1e6, generations=0, resume=True, **options)
     last = evolve(network(), total, target_return=-100.0, generations=6, resume=True, **options)
     assert (last.stop_reason, len(last.history), last.summary["episodes"]) == ("solved", 1, 4)
-
-
-def test_a_kept_view_makes_the_module_it_shows():
-    views = []
-    evolve(network(), total, callbacks=[views.append], **QUICK)
-    for view in views:
-        flat = torch.cat([part.detach().reshape(-1) for part in view.module().parameters()]).numpy()
-        assert np.array_equal(flat, view.center)
 
 
 def frozen(seed=0):
@@ -1065,28 +998,6 @@ def test_a_centre_in_double_precision_is_kept_and_resumed(eval_every, tmp_path):
     assert rest.best.dtype == rest.center.dtype == np.float64
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_the_centre_that_is_called_is_the_one_that_members_stand_around(workers, monkeypatch):
-    jobs, run = [], FitnessObjective._run
-
-    class Watched:
-        def __init__(self, engine):
-            self.engine = engine
-
-        def run(self, job, items):
-            jobs.append(job)
-            return self.engine.run(job, items)
-
-    def watched(objective, *arguments):
-        if not isinstance(objective.engine, Watched):
-            objective.engine = Watched(objective.engine)
-        return run(objective, *arguments)
-
-    monkeypatch.setattr(FitnessObjective, "_run", watched)
-    evolve(network(), total, workers=workers, **QUICK)
-    assert [job.center is job.population.center for job in jobs if job.population] == [True] * 3
-
-
 def test_a_callback_that_raises_loses_no_generation(tmp_path):
     def fail(view):
         if view.row.generation == 2:
@@ -1113,15 +1024,6 @@ def test_an_interrupt_after_the_last_generation_loses_nothing(tmp_path, monkeypa
     assert {"policy.safetensors", "summary.json"} <= set(os.listdir(tmp_path / "r"))
 
 
-def test_the_folder_of_a_call_that_could_not_start_is_free_again(tmp_path):
-    lock = threading.Lock()
-    with pytest.raises(InputError, match="cannot be sent") as kept:
-        evolve(network(), lambda m: total(m) if lock else 0, workers=1, run_dir=tmp_path / "r", **QUICK)
-    result = evolve(network(), total, run_dir=tmp_path / "r", resume=True, **QUICK)
-    assert result.generations == 3
-    assert kept
-
-
 def test_a_folder_of_train_is_not_taken_over(tmp_path):
     options = {"population": 4, "workers": 0, "generations": 1, "verbose": False, "preset": None}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "r", **options)
@@ -1134,11 +1036,6 @@ def test_results_are_paths_of_their_folders(tmp_path):
     assert np.array_equal(load_evolved(result, network(5))[0].bias.detach(), result.module[0].bias.detach())
     with pytest.raises(InputError, match="wrote no folder"):
         os.fspath(evolve(network(), total, **QUICK))
-
-
-def test_minimising_shows_the_smallest(capsys):
-    evolve(network(), loss, direction="minimize", verbose=True, target_return=1e-9, **QUICK)
-    assert "(min " in capsys.readouterr().out
 
 
 LOW_RANK = QUICK | {"perturbation": "low-rank:1", "direction": "minimize"}
@@ -1171,16 +1068,18 @@ def test_a_resumed_run_of_low_rank_equals_an_uninterrupted_one(tmp_path):
             **LOW_RANK | {"generations": generations},
         )
     assert np.array_equal(found.center, whole.center)
-    with pytest.raises(InputError, match="perturbation"):
-        evolve(
-            wide(),
-            batch_loss,
-            batched=True,
-            run_dir=tmp_path / "run",
-            resume=True,
-            **QUICK,
-            direction="minimize",
-        )
+
+
+def test_the_centre_that_is_called_is_the_one_that_members_stand_around(monkeypatch):
+    jobs = []
+
+    def job(*given):
+        jobs.append(FitnessJob(*given))
+        return jobs[-1]
+
+    monkeypatch.setattr("escalade.training.fitness_objective.FitnessJob", job)
+    evolve(network(), total, **QUICK)
+    assert [job.center is job.population.center for job in jobs if job.population] == [True] * 3
 
 
 def test_low_rank_noise_and_strategies_that_do_not_work_with_it():
@@ -1202,18 +1101,6 @@ def test_the_best_of_a_run_may_be_its_last_evaluation(last, generation):
     result = evolve(nn.Linear(2, 1), fitness, population=8, generations=2)
     assert result.summary["best_generation"] == generation
     assert np.array_equal(result.best, result.center) == (generation == 2)
-
-
-class Draws(OpenAIES):
-    """Draws from torch's generator when it is made."""
-
-    def __init__(self, *given, **options):
-        super().__init__(*given, **options)
-        self.drift = torch.randn(self.dimension)
-
-    def update(self, fitness):
-        super().update(fitness)
-        self.center += 0.01 * self.drift
 
 
 def slower(rate, generation):

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from tests.commands import bits, temporary_files
+from tests.commands import bits
 from tests.environments import ACTIONS, OBSERVATIONS, PARTS
 from tests.own_code import Features
 from tests.told import Told
@@ -114,16 +114,6 @@ def test_any_checkpoint_can_be_evaluated(run, capsys):
         assert facts["return_min"] <= facts["return_mean"] <= facts["return_max"]
 
 
-def test_a_reached_target_is_confirmed_and_stops_the_run(tmp_path):
-    options = TINY | {"generations": None, "eval_episodes": 5}
-    run = escalade.train("CartPole-v1", target_return=5.0, run_dir=str(tmp_path / "r"), **options)
-    assert (run.summary["solved"], run.summary["stop_reason"]) == (True, "solved")
-    assert run.summary["eval_episodes"] == 100
-    assert run.summary["eval_return_mean"] >= 5.0
-    found = escalade.evaluate(tmp_path / "r", episodes=100, workers=0)
-    assert found.mean >= 5.0
-
-
 def test_budgets_stop_a_run(tmp_path):
     options = TINY | {"generations": None}
     run = escalade.train("CartPole-v1", env_steps=300, run_dir=str(tmp_path / "r"), **options)
@@ -154,15 +144,6 @@ def test_a_users_module_trains_through_torch_func(tmp_path):
     assert not torch.equal(next(run.policy.network.parameters()), next(module().parameters()))
     resumed = escalade.resume(tmp_path / "r", network=module(), generations=3, verbose=False)
     assert resumed.summary["generations"] == 3
-
-
-def test_diverging_members_are_reported_and_do_not_poison_the_centre(tmp_path, capsys):
-    options = TINY | {"population": 20, "verbose": True}
-    run = escalade.train("tests.environments:Diverges-v0", run_dir=str(tmp_path / "r"), **options)
-    said = capsys.readouterr().out
-    assert ") returned nan" in said
-    assert all(torch.isfinite(p).all() for p in run.policy.network.parameters())
-    assert torch.isfinite(run.policy.observation_mean).all()
 
 
 def test_recorders_and_callbacks_are_told(tmp_path):
@@ -276,44 +257,11 @@ def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path
     )
 
 
-def test_a_solved_run_is_resumed_as_it_is(tmp_path):
-    options = TINY | {"target_return": 1.0, "generations": 9}
-    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **options)
-    table = run.folder.progress.read_text()
-    assert run.summary["solved"]
-    assert run.summary["generations"] == 1
-    assert table.count("\n") == 2
-    again = escalade.resume(tmp_path / "r", verbose=False)
-    assert run.folder.progress.read_text() == table
-    assert {**again.summary, "seconds": 0, "steps_per_second": 0} == {
-        **run.summary,
-        "seconds": 0,
-        "steps_per_second": 0,
-    }
-
-
-def test_a_solved_run_goes_on_to_a_higher_target_as_if_it_had_been_that_at_first(tmp_path):
-    options = TINY | {"generations": 3, "seed": 4}
-    escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), target_return=1.0, **options)
-    raised = escalade.resume(tmp_path / "r", target_return=9999.0, verbose=False)
-    whole = escalade.train("CartPole-v1", run_dir=str(tmp_path / "w"), target_return=9999.0, **options)
-    counted = ("params_sha256", "generations", "episodes", "env_steps", "best_return")
-    assert [raised.summary[name] for name in counted] == [whole.summary[name] for name in counted]
-    assert read_config(raised.folder).target_return == 9999.0
-
-
 def test_two_runs_that_start_together_have_a_folder_each():
     config = Config(env="CartPole-v1")
     with ThreadPoolExecutor(8) as pool:
         folders = list(pool.map(lambda _: new_folder(config).path, range(24)))
     assert len(set(folders)) == 24
-
-
-def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
-    run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
-    (run.folder.path / ".best.escalade-99999999.tmp.safetensors").write_bytes(b"half")
-    escalade.resume(tmp_path / "r", generations=3, verbose=False)
-    assert temporary_files(tmp_path / "r") == []
 
 
 @pytest.fixture(scope="module")
@@ -365,13 +313,6 @@ def test_an_earlier_policy_is_not_taken_for_the_latest(tmp_path):
         with pytest.raises(InputError, match=rf"damaged.*; `checkpoint` {number} is whole"):
             use(run)
     assert escalade.evaluate(run, checkpoint=number, episodes=2).generation == number
-
-
-def test_an_environment_without_a_limit_of_steps_is_pointed_out_once_an_episode_is_cut(tmp_path, capsys):
-    for number, (env, limit) in enumerate((("Stuck", {}), ("Stuck", {"max_episode_steps": 9}), ("Walk", {}))):
-        options = TINY | {"verbose": True, "run_dir": str(tmp_path / str(number))} | limit
-        escalade.train(f"tests.environments:{env}-v0", **options)
-        assert ("no limit of steps" in capsys.readouterr().out) == (number == 0)
 
 
 FAILS = {"env": "tests.environments:Raises-v0", "workers": 0, "preset": None, "verbose": False}

@@ -226,13 +226,6 @@ def test_callbacks_stop_a_run_by_a_reason(answer, reason, make):
     assert len(told.rows) == 1
 
 
-def test_a_target_must_be_met_as_often_as_patience_says(make, monkeypatch):
-    trainer, _ = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
-    trainer.loop.limits = replace(trainer.loop.limits, target_patience=2)
-    judged(trainer, monkeypatch, [100.0, 1.0, 100.0, 100.0], [50.0])
-    assert trainer()["generations"] == 4
-
-
 def test_evaluations_are_counted_beside_training(make):
     trainer, told = make(generations=4)
     summary = trainer()

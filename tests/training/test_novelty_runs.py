@@ -13,7 +13,7 @@ from escalade.cli.main import main
 from escalade.perturbation import Stream, seeds
 from escalade.recorders import read_progress
 from escalade.storage.tensors import read
-from escalade.strategies import RMES, OpenAIES
+from escalade.strategies import RMES
 
 ENV = "tests.environments:Succeeds-v0"
 SMALL = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
@@ -88,14 +88,6 @@ def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
         assert message in said
         assert len(said.strip().splitlines()) == 1
     assert not (tmp_path / "run").exists()
-
-
-class Further(OpenAIES):
-    """One of the user's own, that hands its options on."""
-
-    def __init__(self, x0, population=64, *, rate=1.0, **keywords):
-        super().__init__(x0, population, **keywords)
-        self.rate = rate
 
 
 def diverging(folder, episode, **options):

@@ -31,7 +31,7 @@ def evolved(values, **options):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-@pytest.mark.parametrize("huge", [1e35, -1e35])
+@pytest.mark.parametrize("huge", [1e35, -1e35, np.nan, np.inf])
 def test_a_centre_whose_fitness_is_beyond_all_is_never_the_best(huge, direction):
     found = evolved([*range(8), huge, huge], direction=direction)
     assert found.best_return == found.summary["best_return"] == (7 if direction == "maximize" else 0)
