@@ -11,7 +11,7 @@ from escalade.cli import main as cli
 from escalade.cli.training import config_typed
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
-from escalade.training.run_facts import read_facts
+from escalade.wings.analysis.facts import read_facts
 from escalade.wings.analysis.reported import Reported
 
 CONFIG = Config(env="CartPole-v1", generations=50, env_steps=9_000, seconds=60.0, target_return=400.0)

@@ -19,7 +19,7 @@ from escalade.media.charts import Area, Chart, Line
 from escalade.recorders import COLUMNS
 from escalade.storage.run_folder import ZOO, RunFolder
 from escalade.training.run import Listeners
-from escalade.training.run_facts import read_facts
+from escalade.wings.analysis.facts import read_facts
 from escalade.wings.analysis.report_page import chart_html
 from escalade.wings.analysis.reported import Reported
 

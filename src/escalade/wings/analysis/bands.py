@@ -16,7 +16,7 @@ from escalade.media.charts import Area, Chart, Line, write_charts
 from escalade.media.curves import X_AXES, evaluations, smoothed
 from escalade.storage.files import AnyPath
 from escalade.support.numbers import counted
-from escalade.training.run_facts import RunFacts
+from escalade.wings.analysis.facts import RunFacts
 from escalade.wings.analysis.statistics import interquartile_mean, interval
 
 Array = NDArray[np.float64]

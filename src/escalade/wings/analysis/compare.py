@@ -9,9 +9,10 @@ from statistics import fmean, median
 import numpy as np
 
 from escalade.errors import InputError
-from escalade.training.run_facts import RunFacts, shown
+from escalade.training.described import shown
 from escalade.wings.analysis.bands import draw_profiles
 from escalade.wings.analysis.comparison import Comparison, ComparisonLine
+from escalade.wings.analysis.facts import RunFacts
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
 from escalade.wings.analysis.scores import Bounds, Scores, score
 from escalade.wings.analysis.statistics import estimate, interquartile_score

@@ -11,14 +11,8 @@ from escalade.config.options import OPTIONS
 from escalade.errors import InputError, nearest
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.training.run_facts import (
-    RunFacts,
-    assignments,
-    differing,
-    had_by_strategy,
-    ordered_text,
-    read_facts,
-)
+from escalade.training.described import differing, ordered_text
+from escalade.wings.analysis.facts import RunFacts, assignments, had_by_strategy, read_facts
 
 AnyRun = str | PathLike[str]
 _NAMED = 4  # differing options, at most, in a label

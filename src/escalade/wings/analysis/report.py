@@ -12,8 +12,9 @@ from escalade.media.curves import X_AXES, axis_of
 from escalade.storage.files import check_output, path_of, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.imports import check_installed
-from escalade.training.run_facts import Collection, find_collection, read_facts
+from escalade.training.described import Collection, find_collection
 from escalade.wings.analysis.compare import comparison_of
+from escalade.wings.analysis.facts import read_facts
 from escalade.wings.analysis.groups import find_runs, group_facts, paths_of
 from escalade.wings.analysis.plot import Over, charts_of
 from escalade.wings.analysis.report_page import page

@@ -13,7 +13,7 @@ from string import Template
 from escalade.media.charts import Chart, figure_of
 from escalade.media.figure import rendered
 from escalade.storage.files import read_bytes
-from escalade.training.run_facts import Collection, differing
+from escalade.training.described import Collection, differing
 from escalade.wings.analysis.comparison import Comparison, Table
 from escalade.wings.analysis.panels import coverage, own_charts, paths, shared_charts
 from escalade.wings.analysis.plot import GroupCharts

@@ -15,7 +15,7 @@ from escalade.storage.tensors import Stored
 from escalade.strategies.novelty import read_archive
 from escalade.support.numbers import counted, number
 from escalade.training.results import updates_of
-from escalade.training.run_facts import RunFacts
+from escalade.wings.analysis.facts import RunFacts
 from escalade.wings.analysis.panels import Archived
 
 _MOST_NOTES = 20  # of a run, in a report

@@ -13,6 +13,7 @@ from escalade.cli.arguments import Parser, add_argument, add_command, whole
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.media.figure import plotting_available
+from escalade.recorders import columns_of
 from escalade.storage.run_folder import RunFolder
 from escalade.support.imports import install
 from escalade.support.interrupts import INTERRUPTED
@@ -88,8 +89,8 @@ def _conclude(planned: list[Planned], folder: Path) -> None:
     """Print the table of the runs so far, and draw their curves."""
     import escalade  # the wing that reads finished runs, by its public names
 
-    begun = [one.begun for one in reread(planned) if one.begun is not None]
-    folders = [facts.folder.path for facts in begun if len(facts.curves.progress["generation"])]
+    begun = [one.folder for one in reread(planned) if one.begun is not None]
+    folders = [place for place in begun if columns_of(RunFolder(place))["generation"]]
     if not folders:
         return
     say(str(escalade.compare(folders)))

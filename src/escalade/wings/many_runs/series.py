@@ -11,11 +11,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from escalade.config.files import read_config
 from escalade.config.options import FREE, RESUMABLE, SETTLED, Config
 from escalade.errors import InputError
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
-from escalade.training.run_facts import RunFacts, differing, ordered_text, read_facts, shown
+from escalade.training.described import differing, ordered_text, shown
 from escalade.training.sources import absolute, without_digest
 
 _MOST_SEEDS = 10_000
@@ -27,8 +28,8 @@ class Planned:
 
     config: Config
     """Config of the run, with its seed and its folder."""
-    begun: RunFacts | None
-    """The facts that its folder holds already."""
+    begun: Config | None
+    """The config that its folder holds already."""
 
     @property
     def folder(self) -> Path:
@@ -43,10 +44,11 @@ class Planned:
     @property
     def done(self) -> bool:
         """True if there is nothing left to run."""
-        if self.begun is None or self.begun.summary.get("stop_reason") in (None, "interrupted"):
+        ended = RunFolder(self.folder).read_summary().get("stop_reason")
+        if self.begun is None or ended in (None, "interrupted"):
             return False
-        before = self.begun.options
-        return all(before.get(name) == value for name, value in self.changeable.items() if name not in FREE)
+        before = vars(self.begun)
+        return all(before[name] == value for name, value in self.changeable.items() if name not in FREE)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -117,7 +119,7 @@ def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, fold
 
 def _with_one_source(runs: list[Planned]) -> list[Planned]:
     """The runs of a configuration; those to come begin with the policy that the others began with."""
-    recorded = next((one.begun.options.get("start_from") for one in runs if one.begun is not None), None)
+    recorded = next((one.begun.start_from for one in runs if one.begun is not None), None)
     source = {} if recorded is None else {"start_from": recorded}
     return [one if one.begun else replace(one, config=one.config.replace(**source)) for one in runs]
 
@@ -127,8 +129,8 @@ def reread(planned: Sequence[Planned]) -> list[Planned]:
     return [replace(one, begun=_existing_run(one.config)) for one in planned]
 
 
-def _existing_run(config: Config) -> RunFacts | None:
-    """The facts of the run that is in the folder; None where there is none.
+def _existing_run(config: Config) -> Config | None:
+    """The config of the run that is in the folder; None where there is none.
 
     Raises:
         InputError: it is a run of other options.
@@ -136,9 +138,8 @@ def _existing_run(config: Config) -> RunFacts | None:
     folder = RunFolder(str(config.run_dir))
     if not folder.config.exists():
         return None
-    facts = read_facts(folder)
-    wanted = dict(vars(config))
-    found = facts.options
+    begun = read_config(folder)
+    wanted, found = dict(vars(config)), dict(vars(begun))
     settled = {name for name in SETTLED if wanted[name] in (None, "auto")}  # and recorded
     fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir", "preset", *settled)]
     if wanted["start_from"] is not None:
@@ -150,7 +151,7 @@ def _existing_run(config: Config) -> RunFacts | None:
     if others:
         name = others[0]
         raise InputError(
-            f"{folder.path} holds a run with `{name}` {shown(name, facts.options.get(name))}, not "
+            f"{folder.path} holds a run with `{name}` {shown(name, vars(begun)[name])}, not "
             f"{shown(name, wanted[name])}: name another `run_dir`"
         )
-    return facts
+    return begun

@@ -19,8 +19,8 @@ from escalade.recorders import Row, read_rows
 from escalade.storage.files import path_of, read_bytes, storage, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import Interrupts
-from escalade.support.numbers import number, whole_number
-from escalade.training.run_facts import Collection, assignments
+from escalade.support.numbers import number, plain, whole_number
+from escalade.training.described import Collection
 from escalade.wings.many_runs.runner import run_series, sharing
 from escalade.wings.many_runs.series import plan_series
 from escalade.wings.many_runs.sweep_plan import BUDGETS, SweepPlan, read_sweep
@@ -275,4 +275,6 @@ class _Lead:
         elif trial.state.name == "PRUNED":
             part = (trial.last_step or 0) / (PARTS * len(self._plan.seeds))
             how = f"pruned after {part:.0%} of the budget, return {number(trial.value)}"
-        self._say(f"trial {trial.number}: {how}  {assignments(trial.params, trial.params)}")
+        values = {name: plain(one) if isinstance(one, float) else one for name, one in trial.params.items()}
+        options = ", ".join(f"{name}={value}" for name, value in values.items())
+        self._say(f"trial {trial.number}: {how}  {options}")
