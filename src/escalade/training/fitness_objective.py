@@ -35,7 +35,7 @@ from escalade.support.large import filed, shared_copy
 from escalade.training.objective import Array, Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
 
-_KIND = "escalade-module-1"
+_KIND = "escalade-module-2"
 BEST = "best"
 """Name of the best parameters among a checkpoint's tensors."""
 
@@ -175,11 +175,11 @@ class FitnessObjective(Objective):
         """Write policy.safetensors and best.safetensors: what :func:`escalade.load_evolved` reads."""
         if self.folder is None:
             return
-        shapes = {name: list(shape) for name, shape in self.setup.layout.shapes.items()}
-        state: State = {"kind": _KIND, "shapes": shapes, "order": list(shapes)}
-        center = _center(strategy)
-        write(self.folder.policy, {"parameters": center}, state)
-        write(self.folder.best, {"parameters": self.best(strategy)[0]}, state)
+        for path, numbers in (
+            (self.folder.policy, _center(strategy)),
+            (self.folder.best, self.best(strategy)[0]),
+        ):
+            write(path, _by_name(numbers, self.setup.layout), {"kind": _KIND})
 
     def state(self) -> tuple[Tensors, State]:
         """The best parameters, and the facts that tell the run from others."""
@@ -238,22 +238,23 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
         InputError: the file is not there, damaged, of another kind, or of another module.
     """
     tensors, state = read(path)
-    there, parameters = state.get("shapes"), tensors.get("parameters")
-    if state.get("kind") != _KIND or not isinstance(there, dict) or parameters is None:
+    if state.get("kind") != _KIND:
         raise InputError(f"{path} is not a module that evolve saved")
-    here = {name: list(shape) for name, shape in layout.shapes.items()}
+    here, there = layout.shapes, {name: part.shape for name, part in tensors.items()}
     if here != there:
         name = min(name for name in here | there if here.get(name) != there.get(name))
+        before, now = (None if name not in shapes else [*shapes[name]] for shapes in (there, here))
         raise InputError(
-            f"{path} was saved of another module: parameter {name!r} has shape {there.get(name)} there and "
-            f"{here.get(name)} here"
+            f"{path} was saved of another module: parameter {name!r} has shape {before} there and {now} here"
         )
-    order: list[str] = state["order"]
-    if order == list(here):
-        return parameters
-    ends = np.cumsum([math.prod(here[name]) for name in order])
-    pieces = dict(zip(order, np.split(parameters, ends[:-1]), strict=True))
-    return np.concatenate([pieces[name] for name in here])
+    return np.concatenate([tensors[name].reshape(-1) for name in here])
+
+
+def _by_name(numbers: Vector, layout: Layout) -> Tensors:
+    """A module's parameters, shape (dimension,), by their names."""
+    ends = np.cumsum([math.prod(shape) for shape in layout.shapes.values()])
+    pieces = zip(layout.shapes.items(), np.split(numbers, ends[:-1]), strict=True)
+    return {name: piece.reshape(shape) for (name, shape), piece in pieces}
 
 
 def _center_to_call(strategy: Strategy, population: Population | None) -> Any:

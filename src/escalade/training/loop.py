@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -23,7 +23,7 @@ from escalade.training.limits import Limits, Pace, TimeUp, clearly_harder, meets
 from escalade.training.notes import Notes
 from escalade.training.objective import Evaluation, Objective, Outcome
 from escalade.training.progress import Counts, Progress
-from escalade.training.rows import Callback, View, answer_of, make_row, rank_center
+from escalade.training.rows import Callback, View, make_row, rank_center
 from escalade.training.saving import Saver
 
 _PROBED = "probed"
@@ -251,7 +251,7 @@ class Loop:
         maker = self.objective.module_maker(center)
         view = View(row, center, self.progress.best_return, maker, self._behaviours)
         with self._saved_if_it_fails():
-            answers = [answer_of(callback(view)) for callback in self.callbacks]  # each of them sees the view
+            answers = [callback(view) for callback in self.callbacks]  # each of them sees the view
         if "stopped" in answers:
             return "stopped"
         return "callback" if any(answers) else None
@@ -284,7 +284,7 @@ class Loop:
         return tensors | own, {
             **facts,
             "strategy": numbers,
-            "progress": self.progress.to_dict(),
+            "progress": asdict(self.progress),
             "target": self.limits.target,
             "versions": versions(),
         }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
 
 _MOST_SECONDS = 10**12
 
@@ -99,7 +98,3 @@ class Progress:
         self.solving, self.target_streak = None, 0
         if target is not None:
             self.tries = sum(direction * (target - bound) <= 0 for bound in self.tried)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for a checkpoint, which :func:`escalade.storage.tensors.record` reads back."""
-        return asdict(self)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from escalade.errors import InputError
 from escalade.recorders import Row, of_returns
 from escalade.strategies import Strategy
 from escalade.strategies.shaping import finite_fitness, usable_number
@@ -103,17 +102,3 @@ class View:
 
 Callback = Callable[[View], bool | Literal["stopped"] | None]
 """Called after every generation; True stops the run by ``callback``, and "stopped" by ``stopped``."""
-
-
-def answer_of(given: Any) -> bool | str:
-    """The answer of a callback, as text or as a truth value.
-
-    Raises:
-        InputError: it is neither, such as an array.
-    """
-    try:
-        return given if isinstance(given, str) else bool(given)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(
-            f"a callback returned a {type(given).__name__}: let it return True to stop, or else nothing"
-        ) from None

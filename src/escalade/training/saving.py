@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Stored, Tensors, record
@@ -18,7 +19,7 @@ def reopened(content: Stored, target: State, direction: float) -> Stored:
         return content
     progress = record(Progress, content.state["progress"])
     progress.reopen(target["target_return"], direction)
-    return Stored(content.tensors, {**content.state, "progress": progress.to_dict(), "target": target})
+    return Stored(content.tensors, {**content.state, "progress": asdict(progress), "target": target})
 
 
 class Saver:

@@ -22,7 +22,7 @@ from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.objective import Outcome
 from escalade.training.progress import Counts, Progress
-from escalade.training.rows import answer_of, make_row
+from escalade.training.rows import make_row
 from escalade.wings.optimize.calls import FunctionCalls, Values
 from escalade.wings.optimize.optimum import Optimum
 from escalade.wings.optimize.plan import SearchOptions, SearchPlan
@@ -135,7 +135,7 @@ class Search:
     def _stopped(self) -> bool:
         """Return whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
         try:
-            return self._callback is not None and bool(answer_of(self._callback(self.found())))
+            return self._callback is not None and bool(self._callback(self.found()))
         except StopIteration:
             return True
 
