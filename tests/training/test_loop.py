@@ -19,11 +19,11 @@ from escalade.recorders import read_notes, read_progress
 from escalade.storage.tensors import read
 from escalade.support.interrupts import Interrupts
 from escalade.training import saving
+from escalade.training.loop import Loop
 from escalade.training.objective import Evaluation, copy_of_center
 from escalade.training.policy_objective import PolicyObjective
 from escalade.training.policy_run import policy_spec
 from escalade.training.results import params_sha256, summarize
-from escalade.training.run import Listeners, make_loop
 
 TINY = {"env": "tests.environments:Walk-v0", "population": 8, "hidden": (4,), "workers": 0, "seed": 2}
 TINY |= {"eval_every": 2, "eval_episodes": 3, "backend": "gymnasium"}
@@ -36,8 +36,10 @@ class Run:
         self.told, self.folder, self.config = Told(), folder, config
         spec = policy_spec(config)
         self.engine, self.interrupts = spec.engine(), Interrupts()
-        self.loop = make_loop(spec, self.engine, self.interrupts, folder, [self.told], Listeners())
-        self.objective = self.loop.objective
+        self.objective = spec.objective(self.engine, self.interrupts, folder)
+        decided = (spec.strategy, spec.limits, spec.eval_every, self.interrupts)
+        saver = saving.Saver(folder, spec.snapshot_every)
+        self.loop = Loop(self.objective, *decided, recorders=[self.told], saver=saver)
 
     def __call__(self):
         with self.interrupts:

@@ -159,7 +159,17 @@ def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> 
                 told = [*recorders] if engine.reports == "nodes" else []
                 recorders.append(WorkersFile(folder.workers, engine.take_report, told))
                 recording.callback(recorders[-1].close)
-            loop = make_loop(spec, engine, interrupts, folder, recorders, listeners)
+            loop = Loop(
+                spec.objective(engine, interrupts, folder),
+                spec.strategy,
+                spec.limits,
+                spec.eval_every,
+                interrupts,
+                recorders,
+                listeners.callbacks,
+                Saver(folder, spec.snapshot_every),
+                warn=not listeners.verbose,
+            )
             engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
             again = _begin(loop, spec, info)
             announcer.give_to(loop.notes.say)
@@ -173,28 +183,6 @@ def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> 
                 for line in closing_lines(summary, place, again=again):
                     say(wording.get()(line))
     return Ended(loop, summary, bool(interrupts.requested), info.earlier)
-
-
-def make_loop(
-    spec: RunSpec,
-    engine: Engine,
-    interrupts: Interrupts,
-    folder: RunFolder | None,
-    recorders: Sequence[Recorder],
-    listeners: Listeners,
-) -> Loop:
-    """The loop of a run on an engine that was started."""
-    return Loop(
-        spec.objective(engine, interrupts, folder),
-        spec.strategy,
-        spec.limits,
-        eval_every=spec.eval_every,
-        interrupts=interrupts,
-        recorders=recorders,
-        callbacks=listeners.callbacks,
-        saver=Saver(folder, spec.snapshot_every),
-        warn=not listeners.verbose,
-    )
 
 
 @contextmanager
