@@ -187,16 +187,14 @@ def resume_folder(
     network: nn.Module | None = None,
 ) -> Run:
     """Go on with the run in ``folder``, with ``changes`` to its options; see :func:`resume`."""
-    listeners = listeners or Listeners()
-    with folder.locked():
+    with folder.locked(), one_thread():
         if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
             config = read_config(folder).replace(**changes)
             warm_up_for(config, network)
-            with one_thread():
-                return _run(policy_spec(config, network), folder, listeners)
-        with one_thread():
+            spec = policy_spec(config, network)
+        else:
             spec = going_on(folder, lambda content: _resumed(content, network, folder, changes))
-            return _run(spec, folder, listeners)
+        return _run(spec, folder, listeners or Listeners())
 
 
 def _resumed(
