@@ -107,7 +107,6 @@ def module_spec(
         eval_every: generations between evaluations of the centre.
         batch: members that a call is given.
         machine: the machine that it runs on.
-
     """
     novelty: NoveltyOptions | None = facts.get("novelty")
     kind, name = type(setup.module).__name__, facts["strategy"]
