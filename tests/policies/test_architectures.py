@@ -113,16 +113,6 @@ def test_what_a_stateful_policy_does_depends_on_its_past(name):
     assert same == (name == "openai-atari")  # whose state is only its statistics
 
 
-@pytest.mark.parametrize("activation", ["relu", "elu", "selu"])
-def test_activations_are_the_modules_own(activation):
-    name = "gru"
-    network = made(name, activation=activation, bias=False)
-    members, seen = population(network, 2), sights(name, 2)
-    outputs = played(batched_network(network, SHAPES[name]).forward(2), members, seen, [1, 2])
-    expected = by_the_module(network, members[1], seen[:, 1], 2)
-    np.testing.assert_allclose(outputs[:, 1], expected, rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("hidden", [(4,), (5, 4)])
 @pytest.mark.parametrize("name", ["mlp", "gru", "lstm"])
 def test_images_are_flattened_for_networks_of_vectors(name, hidden):

@@ -3,7 +3,6 @@
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium import spaces
 from tests.environments import Doors, Masked
 
@@ -136,38 +135,3 @@ def test_a_loaded_policy_plays_the_episodes_of_evaluate(name, make, kwargs, tmp_
     expected = [played(make(), policy, int(s)) for s in seeds(2, Stream.FRESH_EVALUATION, 0, numbers)]
     np.testing.assert_allclose(found.returns, expected)
     assert found.deterministic_returns.shape == (6,)
-
-
-def test_copies_of_a_policy_draw_alike():
-    one = policy()
-    one.reset(3)
-    other = policy()
-    other.load_state_dict(one.state_dict())
-    other.reset(3)
-    seen = torch.zeros(2).numpy()
-    assert [one.act(seen) for _ in range(10)] == [other.act(seen) for _ in range(10)]
-
-
-class Lost(Masked):
-    """If there are ``some``, episodes of even seeds return no number."""
-
-    def __init__(self, some=False):
-        super().__init__()
-        self.some = some
-
-    def reset(self, *, seed=None, options=None):
-        self.lost = self.some and seed is not None and seed % 2 == 0
-        return super().reset(seed=seed, options=options)
-
-    def step(self, action):
-        observation, reward, *rest = super().step(action)
-        return (observation, np.nan if self.lost else reward, *rest)
-
-
-def test_best_actions_that_give_no_number_are_shown_as_such(tmp_path):
-    options = {"head": "sample", "generations": 1, "workers": 0, "verbose": False, "preset": None}
-    escalade.train(Lost, run_dir=tmp_path, **options)
-    found = escalade.evaluate(tmp_path, episodes=20, workers=0, env_kwargs={"some": True})
-    lost = np.isnan(found.deterministic_returns)
-    assert 0 < lost.sum() < 20
-    np.testing.assert_array_equal(lost, np.isnan(found.returns))
