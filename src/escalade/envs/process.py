@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     import gymnasium
 
 _CLOSE_SECONDS = 10.0  # after which a call of ``close`` is given up
-_AGAIN_SECONDS = 0.1  # likewise, for objects of a class whose ``close`` has not returned before
-_hung: set[str] = set()
+_hung: set[str] = set()  # classes whose ``close`` has not returned: their other objects are not closed
 # Python remembers too what it has warned of, until somebody changes its filters: Gymnasium does.
 _said: set[str] = set()
 
@@ -35,13 +34,15 @@ _said: set[str] = set()
 def close(env: gymnasium.Env[Any, Any]) -> None:
     """Close the environment. What it raises is a warning, once a process: its episodes are done, and count.
 
-    A call that does not return is given up.
+    A call that does not return is given up, and not tried again for objects of that class.
 
     The caller has the results by then, or raises an error of its own.
     """
     name = type(getattr(env, "unwrapped", env)).__name__
+    if name in _hung:
+        return
     try:
-        with _time_limit(_AGAIN_SECONDS if name in _hung else _CLOSE_SECONDS):
+        with _time_limit(_CLOSE_SECONDS):
             env.close()
     except KeyboardInterrupt:
         raise

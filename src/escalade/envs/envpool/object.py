@@ -15,11 +15,11 @@ from escalade.envs.envpool.worlds import (
     action_space,
     observation_space,
     one_of,
-    read_space,
     read_spec,
     settings,
     step_limit,
 )
+from escalade.envs.process import quiet
 
 _SEEDS = 2**31  # EnvPool takes a seed as a C int
 
@@ -48,10 +48,11 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         self._id, self.settings = env_id, settings(env_id, kwargs or {})
-        spec = read_spec(env_id, self.settings)
+        with quiet():  # the bounds of some spaces warn when they are read
+            spec = read_spec(env_id, self.settings)
+            self._read = spec.gymnasium_observation_space
+            self.observation_space, self.action_space = observation_space(spec), action_space(spec)
         self.spec = replace(WorldSpec(env_id, __name__), max_episode_steps=step_limit(spec))
-        self.observation_space, self.action_space = observation_space(spec), action_space(spec)
-        self._read = read_space(spec)
         self.infos = info_arrays(spec)
         self._limit = max_episode_steps or self.spec.max_episode_steps
         self.render_mode = render_mode

@@ -83,8 +83,7 @@ def read_spec(env_id: str, arguments: dict[str, Any]) -> Any:
         InputError: it is for several players.
         TypeError: it takes no such arguments, or they are not the user's to give.
     """
-    with quiet():  # the bounds of some spaces warn when they are read
-        spec = import_for(env_id).make_spec(env_id, num_envs=1, batch_size=0, seed=0, **arguments)
+    spec = import_for(env_id).make_spec(env_id, num_envs=1, batch_size=0, seed=0, **arguments)
     if getattr(spec.config, "max_num_players", 1) > 1 or env_id in _OVER_A_NETWORK:
         raise InputError(
             f"environment {env_id} is for several players or agents, and a policy here plays alone: choose "
@@ -101,21 +100,13 @@ def step_limit(spec: Any) -> int | None:
 
 def observation_space(spec: Any) -> spaces.Space[Any]:
     """The observations: images of uint8 as they are, other arrays of three dimensions or more as vectors."""
-    space = read_space(spec)
+    space = spec.gymnasium_observation_space
     return space if is_image(space) and space.dtype == np.uint8 else _flattening(space)
-
-
-def read_space(spec: Any) -> spaces.Space[Any]:
-    """The observations as EnvPool describes them."""
-    with quiet():
-        space: spaces.Space[Any] = spec.gymnasium_observation_space
-    return space
 
 
 def action_space(spec: Any) -> spaces.Space[Any]:
     """The actions: several whole numbers are a MultiDiscrete, and no bounds are infinite ones."""
-    with quiet():
-        space = spec.gymnasium_action_space
+    space = spec.gymnasium_action_space
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.integer):
         sizes = space.high.astype(np.int64) - space.low + 1
         return spaces.MultiDiscrete(sizes, start=space.low.astype(np.int64))
