@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gymnasium import error
 
@@ -17,13 +17,8 @@ from escalade.envs.providers import pip_line
 from escalade.envs.wrapping import one_bool, one_number
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure
 
-
-class Acts(Protocol):
-    """Whoever chooses actions."""
-
-    def act(self, observation: Any, *, action_mask: Any = None) -> Any:
-        """The action for one observation, a legal one by ``action_mask``."""
-        ...
+if TYPE_CHECKING:
+    from escalade.policies.policy import Policy
 
 
 class Played:
@@ -33,7 +28,7 @@ class Played:
     steps = 0
 
 
-def play(env: Any, policy: Acts, seed: int, most: int | None, played: Played) -> Iterator[None]:
+def play(env: Any, policy: Policy, seed: int, most: int | None, played: Played) -> Iterator[None]:
     """Play an episode from ``seed`` in a Gymnasium environment; yields after the reset and each step.
 
     Args:
@@ -86,7 +81,7 @@ def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
 
 
 def show_episode(
-    environment: Environment, policy: Acts, *, seed: int = 0, max_steps: int | None = None
+    environment: Environment, policy: Policy, *, seed: int = 0, max_steps: int | None = None
 ) -> tuple[float, int]:
     """Show one episode from ``seed`` in a window, in Gymnasium's render mode ``human``.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,18 @@ from escalade.envs import Environment
 from escalade.envs.pixels.wrappers import is_atari
 from escalade.envs.process import headless
 from escalade.errors import StorageFailure
-from escalade.media.playing import Acts, Played, drawable, play
+from escalade.media.playing import Played, drawable, play
 from escalade.storage.files import AnyPath, check_output, path_of, storage, temporary_beside, write_bytes
 from escalade.support.imports import check_installed
+
+if TYPE_CHECKING:
+    from escalade.policies.policy import Policy
 
 _GIF_FPS = 25.0  # browsers show faster ones slowly
 
 
 def record_episode(
-    environment: Environment, policy: Acts, output: AnyPath, *, seed: int = 0, max_steps: int | None = None
+    environment: Environment, policy: Policy, output: AnyPath, *, seed: int = 0, max_steps: int | None = None
 ) -> tuple[float, int]:
     """Film one episode from ``seed`` into ``output`` (mp4 or gif).
 
