@@ -47,7 +47,7 @@ class SizedStrategy(Strategy):
         self.updates = 0
         self._drawn: tuple[int, Matrix, Matrix] | None = None
         self.drawn_count, self.drawn_width = self.population_size, self.dimension
-        """How many noise vectors a generation is made of, and the normal numbers in each of them."""
+        """The number of noise vectors in a generation, and of normal numbers in each of them."""
         self.begin(self.dimension, self.population_size)
 
     def begin(self, n: int, population: int) -> None:
