@@ -12,7 +12,7 @@ import pytest
 import escalade
 from escalade.recorders import Goals, Row, make_console
 from escalade.recorders.console import PlainConsole
-from escalade.recorders.goals import Outlook, duration
+from escalade.recorders.goals import duration
 from escalade.wings.screens.live import LiveConsole
 
 GOALS = Goals("CartPole-v1: openai-es", target_return=475.0, generations=40, seconds=60.0)
@@ -104,13 +104,6 @@ def test_the_budget_shown_is_the_one_nearest_its_end(generation, seconds, shown)
     assert shown in stream.getvalue()
 
 
-def outlook(goals, rows, earlier=()):
-    looked = Outlook(goals, earlier)
-    for each in rows:
-        looked.add(each)
-    return looked
-
-
 @pytest.mark.parametrize(
     ("goals", "left"),
     [
@@ -122,14 +115,14 @@ def outlook(goals, rows, earlier=()):
     ],
 )
 def test_the_time_left_is_that_of_the_budget_that_ends_first(goals, left):
-    rows = [replace(row(n, seconds=2.0 * n), env_steps=100 * n) for n in range(1, 11)]
-    assert outlook(goals, rows).seconds_left() == (left if left is None else pytest.approx(left))
+    found = goals.seconds_left(replace(row(10, seconds=20.0), env_steps=1000))
+    assert found == (left if left is None else pytest.approx(left))
 
 
 def test_the_pace_before_a_resume_does_not_count():
-    goals, before = Goals("t", generations=100), [row(10, seconds=1000.0)]
-    assert outlook(goals, [], before).seconds_left() is None
-    assert outlook(goals, [row(12, seconds=1004.0)], before).seconds_left() == pytest.approx(176)
+    goals, before = Goals("t", generations=100), row(10, seconds=1000.0)
+    assert goals.seconds_left(before, before) is None
+    assert goals.seconds_left(row(12, seconds=1004.0), before) == pytest.approx(176)
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,8 @@ def check_recorders(texts: Sequence[str]) -> None:
 def check_crop(crop: Sequence[int]) -> None:
     """Refuse the part of an image that ends before it starts."""
     shown = ",".join(map(str, crop))
-    if any(start < 0 for start in crop):
-        raise InputError(f"`crop` {shown}: rows and columns are counted from 0")
-    if any(first >= last for first, last in zip(crop[::2], crop[1::2], strict=True)):
-        raise InputError(f"`crop` {shown}: each end must be above its start")
+    if any(not 0 <= first < last for first, last in zip(crop[::2], crop[1::2], strict=True)):
+        raise InputError(f"`crop` {shown}: each end must be above its start, and each start at least 0")
 
 
 def check_resources(resources: Mapping[str, Any]) -> None:

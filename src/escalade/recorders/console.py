@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TextIO
 
-from escalade.recorders.goals import Goals, Outlook, RunInfo, duration
+from escalade.recorders.goals import Goals, RunInfo, duration
 from escalade.recorders.row import Recorder, Row, info_texts
 from escalade.strategies.novelty import CENTER
 from escalade.support.numbers import number
@@ -42,13 +42,12 @@ class PlainConsole:
 
     def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
         self._goals, self._stream, self._printed = goals, stream, 0.0
-        self._outlook = Outlook(goals, earlier)
+        self._since = earlier[-1] if earlier else None  # whose pace may be another machine's
         self._unprinted: Row | None = None
         self._print(goals.title)
 
     def generation(self, row: Row) -> None:
         now = time.monotonic()
-        self._outlook.add(row)
         wanted = row.eval_return_mean is not None and self._goals.print_evaluations
         self._unprinted = row
         if wanted or now - self._printed >= _PLAIN_SECONDS:
@@ -70,7 +69,7 @@ class PlainConsole:
         parts += info_texts(row, without=CENTER)
         if row.steps_per_second is not None:
             parts.append(f"{row.steps_per_second:,.0f} steps/s")
-        left = self._outlook.seconds_left()
+        left = self._goals.seconds_left(row, self._since)
         if left is not None:
             parts.append(f"{duration(left)} left")
         self._print("  ".join(parts))

@@ -30,6 +30,19 @@ class Goals:
         """The best return of a generation, in words."""
         return f"min {number(row.return_min)}" if self.minimize else f"max {number(row.return_max)}"
 
+    def seconds_left(self, row: Row, since: Row | None = None) -> float | None:
+        """Seconds until the first budget is spent, at the pace since a row, or since the beginning.
+
+        None if there is no budget, or no pace yet.
+        """
+        passed = row.seconds - (0.0 if since is None else since.seconds)
+        left = [] if self.seconds is None else [self.seconds - row.seconds]
+        for limit, column in ((self.generations, "generation"), (self.env_steps, "env_steps")):
+            now, before = (0 if one is None else getattr(one, column) or 0 for one in (row, since))
+            if limit is not None and now > before and passed > 0:
+                left.append((limit - now) * passed / (now - before))
+        return max(0.0, min(left)) if left else None
+
 
 def _say_nothing(text: str) -> None:
     """Do nothing, where nobody listens."""
@@ -68,36 +81,6 @@ class RunInfo:
                 "`recorders`: a recorder that writes files needs a run folder: evolve's `run_dir` names one"
             )
         return self.folder
-
-
-class Outlook:
-    """The time that a run has left until its first budget is spent, at the pace so far.
-
-    Args:
-        goals: of the run.
-        earlier: rows from before it was resumed, whose pace may be another machine's and does not count.
-    """
-
-    def __init__(self, goals: Goals, earlier: Sequence[Row] = ()) -> None:
-        self._goals = goals
-        self._row = self._first = earlier[-1] if earlier else None
-
-    def add(self, row: Row) -> None:
-        """Take note of a row."""
-        self._row = row
-
-    def seconds_left(self) -> float | None:
-        """Seconds until the first budget is spent; None if there is no budget, or no pace yet."""
-        goals, row, first = self._goals, self._row, self._first
-        if row is None:
-            return None
-        passed = row.seconds - (0.0 if first is None else first.seconds)
-        left = [] if goals.seconds is None else [goals.seconds - row.seconds]
-        for limit, column in ((goals.generations, "generation"), (goals.env_steps, "env_steps")):
-            now, before = (0 if one is None else getattr(one, column) or 0 for one in (row, first))
-            if limit is not None and now > before and passed > 0:
-                left.append((limit - now) * passed / (now - before))
-        return max(0.0, min(left)) if left else None
 
 
 def duration(seconds: float) -> str:

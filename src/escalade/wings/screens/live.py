@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TextIO
 
-from escalade.recorders.goals import Goals, Outlook, duration
+from escalade.recorders.goals import Goals, duration
 from escalade.recorders.row import Row, info_texts
 from escalade.support.imports import random_kept
 from escalade.support.numbers import number
@@ -43,7 +43,7 @@ class LiveConsole:
         self._goals, self._drawn = goals, 0.0
         evaluations = (row.eval_return_mean for row in reversed(earlier))
         self._evaluation = next((known for known in evaluations if known is not None), None)
-        self._outlook = Outlook(goals, earlier)
+        self._since = earlier[-1] if earlier else None  # whose pace may be another machine's
         self._row: Row | None = None
         self._width = self._height = 0  # of the panel on the screen
         self._measured = Console(file=stream)  # knows the width as it is; the other keeps it for a drawing
@@ -67,7 +67,6 @@ class LiveConsole:
 
     def generation(self, row: Row) -> None:
         self._row = row
-        self._outlook.add(row)
         if row.eval_return_mean is not None:
             self._evaluation = row.eval_return_mean
         now = time.monotonic()
@@ -110,7 +109,7 @@ class LiveConsole:
 
     def _panel(self, row: Row) -> Panel:
         facts = Table.grid(padding=(0, 3))
-        left = self._outlook.seconds_left()
+        left = self._goals.seconds_left(row, self._since)
         facts.add_row(
             f"generation [bold]{row.generation:,}[/]",
             f"steps [bold]{_shown(row.env_steps)}[/]",
