@@ -108,7 +108,6 @@ def test_what_others_named_is_printed_without_control_sequences(tmp_path, capsys
     assert not RAW.search(err)
     assert f"run folder: {tmp_path / SHOWN}" in out
     assert r"no-a\x1b[2J\x1b]0;title\x07b c" in err
-    assert not RAW.search((run / "README.md").read_text())
 
 
 def test_the_library_prints_to_a_stream_of_another_encoding(monkeypatch):
