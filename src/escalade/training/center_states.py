@@ -7,7 +7,7 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.policies.normalizer import Normalization, Normalizer
+from escalade.policies.normalizer import Normalizer
 from escalade.storage.tensors import Tensors, with_prefix
 from escalade.strategies import Strategy
 from escalade.strategies.centers import Centers, best_known, of_center
@@ -81,8 +81,8 @@ class CenterStates:
         self.drawn = drawn
 
 
-Best = tuple[NDArray[np.float32], Normalization | None]
-"""Centre, shape (dimension,), and what observations were normalised by."""
+Best = tuple[NDArray[np.float32], Normalizer]
+"""Centre, shape (dimension,), and the normaliser as it was then."""
 
 _PREFIX = "best."
 
@@ -91,20 +91,15 @@ def best_tensors(best: Best | None) -> Tensors:
     """Return what a checkpoint keeps of it; nothing where there is none yet."""
     if best is None:
         return {}
-    center, normalization = best
-    parts: Tensors = {"center": center}
-    if normalization is not None:
-        count = np.array([normalization.count])
-        parts |= {"mean": normalization.mean, "inverse_std": normalization.inverse_std, "count": count}
-    return {_PREFIX + name: part for name, part in parts.items()}
+    center, normalizer = best
+    return {f"{_PREFIX}center": center, **normalizer.tensors(_PREFIX)}
 
 
-def best_of(tensors: Tensors, clip: float) -> Best | None:
-    """Read what :func:`best_tensors` gave, in a checkpoint; ``clip`` is the largest observation."""
+def best_of(tensors: Tensors) -> Best | None:
+    """Read what :func:`best_tensors` gave, in a checkpoint."""
     parts = with_prefix(_PREFIX, tensors)
     if not parts:
         return None
-    if "mean" not in parts:
-        return parts["center"].copy(), None
-    mean, inverse_std = parts["mean"].copy(), parts["inverse_std"].copy()
-    return parts["center"].copy(), Normalization(mean, inverse_std, clip, float(parts["count"][0]))
+    return parts["center"].copy(), Normalizer.restored(
+        {f"normalizer.{name}": part for name, part in parts.items()}
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -200,15 +201,15 @@ class PolicyObjective(Objective):
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
         """Keep the parameters in memory: the next checkpoint holds them."""
-        self._best = copy_of_center(strategy), self.normalization
+        self._best = copy_of_center(strategy), copy(self.centers.normalizer)
         self._best_is_new = True
 
     def write_best(self) -> None:
         """Write best.safetensors, where it is another policy than before."""
         if self.folder is not None and self._best is not None and self._best_is_new:
-            policy = self.parts.policy
-            policy.set(*self._best)
-            policy.save(self.folder.best)
+            center, normalizer = self._best
+            self.parts.policy.set(center, self._normalization(normalizer))
+            self.parts.policy.save(self.folder.best)
             self._best_is_new = False
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
@@ -253,14 +254,16 @@ class PolicyObjective(Objective):
         self.score.load(tensors)
         if self.novelty is not None:
             self.novelty.load(tensors)
-        self._best = best_of(tensors, self.config.largest_observation)
+        self._best = best_of(tensors)
         self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
 
     @property
     def normalization(self) -> Normalization | None:
         """The normalisation of this generation's observations."""
-        config = self.config
-        return self.centers.normalizer.snapshot_if(config.normalize_observations, config.largest_observation)
+        return self._normalization(self.centers.normalizer)
+
+    def _normalization(self, normalizer: Normalizer) -> Normalization | None:
+        return normalizer.snapshot_if(self.config.normalize_observations, self.config.largest_observation)
 
     def _seen(self, strategy: Strategy, episodes: Episodes) -> Center:
         """The centre as its episodes show it."""
