@@ -139,11 +139,8 @@ def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") ->
 def _draw(axes: Axes, chart: Chart) -> None:
     """Draw all of a chart but its legend."""
     for area in chart.areas:
-        looks: dict[str, Any] = {"color": style(area.style)["color"], "label": _wrapped(area.label)}
-        if len(np.unique(area.at)) == 1:  # a single place has no width
-            axes.vlines(area.at[-1:], area.low[-1:], area.high[-1:], linewidth=2, alpha=0.4, **looks)
-            continue
         low, high = drawable(area.low), drawable(area.high)
+        looks = {"color": style(area.style)["color"], "label": _wrapped(area.label)}
         step: Any = "post" if area.steps else None
         axes.fill_between(area.at, low, high, alpha=0.18, linewidth=0, step=step, **looks)
     for line in chart.lines:

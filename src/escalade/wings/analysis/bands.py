@@ -85,7 +85,7 @@ def band_charts(
     panels: Mapping[str, Mapping[str, Band]],
     over: str = "steps",
     *,
-    targets: Mapping[str, float] | None = None,
+    targets: Mapping[str, float | None] | None = None,
 ) -> list[Chart]:
     """Return a chart for each task, with a band for each of its settings.
 

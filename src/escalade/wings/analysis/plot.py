@@ -96,8 +96,10 @@ def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupChart
     """Return the charts of these groups."""
     x = axis_of((run.curves.progress for group in groups for run in group.runs), x)
     panels: dict[str, dict[str, Band]] = {}
+    targets: dict[str, set[float | None]] = {}
     left_out: list[str] = []
     for group in groups:
+        targets.setdefault(group.task, set()).update(run.target for run in group.runs)
         curves = {run.folder.path: curve_of(run, x, smooth) for run in group.runs}
         shown = [curve for curve in curves.values() if len(curve.at)]
         if shown:
@@ -105,7 +107,8 @@ def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupChart
         without = (path for path, curve in curves.items() if not len(curve.at))
         left_out += [f"left out: {path} has no evaluation yet" for path in without]
     caption = "lines: interquartile mean of the runs' evaluations; bands: its 95 % bootstrap interval"
-    return GroupCharts(band_charts(panels, x, targets=_targets(groups)), caption, tuple(left_out))
+    shared = {task: of.pop() for task, of in targets.items() if len(of) == 1}
+    return GroupCharts(band_charts(panels, x, targets=shared), caption, tuple(left_out))
 
 
 def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
@@ -118,12 +121,3 @@ def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunG
             f"`labels`: {len(labels)} given for {len(groups)} curves, give each its own: {curves}"
         )
     return [replace(group, label=label) for group, label in zip(groups, labels, strict=True)]
-
-
-def _targets(groups: Sequence[RunGroup]) -> dict[str, float]:
-    """The targets of the tasks whose runs all have the same."""
-    found: dict[str, set[float | None]] = {}
-    for group in groups:
-        found.setdefault(group.task, set()).update(run.target for run in group.runs)
-    alone = {task: goals.pop() for task, goals in found.items() if len(goals) == 1}
-    return {task: goal for task, goal in alone.items() if goal is not None}
