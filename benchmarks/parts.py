@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from escalade.perturbation import NoiseTable, weighted_noise_sum
+from escalade.perturbation import NoiseTable
+from escalade.perturbation.slices import TableSlices
 from escalade.policies.normalizer import Normalizer
 from escalade.strategies import SNES
 
@@ -48,7 +49,7 @@ def summing() -> float:
     chance = np.random.default_rng(0)
     noise = NoiseTable(0, 2**22).values
     starts, weights = chance.integers(0, 2**22 - 200, 64), chance.random(64)
-    return median(lambda: weighted_noise_sum(noise, starts, weights, 114), 50)
+    return median(lambda: TableSlices(noise, starts, 114).weighted_sum(weights), 50)
 
 
 def versions() -> float:

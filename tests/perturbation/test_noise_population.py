@@ -5,14 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from escalade.perturbation import (
-    GaussianPopulation,
-    NoiseTable,
-    weighted_noise_sum,
-    weighted_square_sum,
-    write_all,
-)
-from escalade.perturbation import slices as module
+from escalade.perturbation import GaussianPopulation, NoiseTable, slices, write_all
+from escalade.perturbation.slices import TableSlices
+from escalade.support.exact import one_thread
 
 repeatable = settings(deadline=None, derandomize=True)
 TABLE = NoiseTable(9, 2**14)
@@ -52,35 +47,24 @@ def test_mirrored_members_average_to_the_centre(seed, dimension, scale):
 @pytest.mark.parametrize("block", [7, 2**20])
 @pytest.mark.parametrize("dimension", [1, 7, 100])
 def test_weighted_sums_equal_float64(monkeypatch, block, dimension):
-    monkeypatch.setattr(module, "_BLOCK", block)
+    monkeypatch.setattr(slices, "_BLOCK", block)
     rng = np.random.default_rng(dimension)
     starts, weights = rng.integers(0, TABLE.size - dimension, 31), rng.normal(size=31)
     weights[3] = 0.0
     shift = rng.normal(size=dimension).astype(np.float32)
     noise = np.stack([TABLE.values[s : s + dimension] for s in starts]).astype(np.float64)
 
-    total = weighted_noise_sum(TABLE.values, starts, weights, dimension)
-    np.testing.assert_allclose(total, weights @ noise, rtol=1e-5, atol=1e-5)
-    squares = weighted_square_sum(TABLE.values, starts, weights, dimension)
+    draws = TableSlices(TABLE.values, starts, dimension)
+    np.testing.assert_allclose(draws.weighted_sum(weights), weights @ noise, rtol=1e-5, atol=1e-5)
+    squares = draws.weighted_square_sum(weights)
     np.testing.assert_allclose(squares, weights @ noise**2, rtol=1e-5, atol=1e-5)
-    about = weighted_square_sum(TABLE.values, starts, abs(weights), dimension, shift)
+    about = draws.weighted_square_sum(abs(weights), shift)
     np.testing.assert_allclose(about, abs(weights) @ (noise - shift) ** 2, rtol=1e-5)
-
-
-def test_weighted_sums_need_a_weight_for_each_address():
-    with pytest.raises(ValueError, match="zip"):
-        weighted_noise_sum(TABLE.values, np.array([1, 2]), [1.0], 3)
-    with pytest.raises(ValueError, match="zip"):
-        weighted_square_sum(TABLE.values, np.array([1, 2]), [1.0], 3)
 
 
 @pytest.mark.parametrize("dimension", [40_001, 70_000])
 def test_how_many_cores_share_a_sum_changes_no_bit(dimension, monkeypatch):
-    from escalade.perturbation import slices
-    from escalade.support.exact import one_thread
-
-    table = NoiseTable(3, 2**18).values
-    starts = np.arange(300) * 13
+    draws = TableSlices(NoiseTable(3, 2**18).values, np.arange(300) * 13, dimension)
     weights = np.linspace(-1, 1, 300)
     shift = np.linspace(-0.1, 0.1, dimension, dtype=np.float32)
     monkeypatch.setattr(slices, "THREADS_FROM", 0)
@@ -88,8 +72,7 @@ def test_how_many_cores_share_a_sum_changes_no_bit(dimension, monkeypatch):
     for cores in (1, 2, 5):
         monkeypatch.setattr(slices, "cores", lambda cores=cores: cores)
         with one_thread():
-            squares = weighted_square_sum(table, starts, weights, dimension, shift)
-            sums.append((weighted_noise_sum(table, starts, weights, dimension), squares))
+            sums.append((draws.weighted_sum(weights), draws.weighted_square_sum(weights, shift)))
     for noise, squares in sums[1:]:
         np.testing.assert_array_equal(noise, sums[0][0])
         np.testing.assert_array_equal(squares, sums[0][1])

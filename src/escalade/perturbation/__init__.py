@@ -14,7 +14,5 @@ from escalade.perturbation.population import NoiseSource as NoiseSource
 from escalade.perturbation.population import Population as Population
 from escalade.perturbation.population import shared_center as shared_center
 from escalade.perturbation.population import write_all as write_all
-from escalade.perturbation.slices import weighted_noise_sum as weighted_noise_sum
-from escalade.perturbation.slices import weighted_square_sum as weighted_square_sum
 from escalade.perturbation.table import NoiseTable as NoiseTable
 from escalade.perturbation.table import table_size as table_size

@@ -49,7 +49,11 @@ def offsets(
 
 @dataclass(frozen=True)
 class TableSlices:
-    """Perturbations ``values[starts[k]:starts[k] + dimension]``: the draws of a noise table."""
+    """Perturbations ``values[starts[k]:starts[k] + dimension]``: the draws of a noise table.
+
+    Sums are added in an order that is fixed by ``starts``. They read the table in place: beyond the result,
+    they take no memory.
+    """
 
     values: Vector
     """Values of the noise table."""
@@ -62,47 +66,45 @@ class TableSlices:
         np.multiply(self.values[start : start + self.dimension], scale, out=out, dtype=out.dtype)
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
-        return weighted_noise_sum(self.values, self.starts, weights, self.dimension, dtype)
+        dimension = self.dimension
+        if dimension <= _SMALL:
+            return _gathered_sum(self.values, _terms(self.starts, weights), dimension).astype(dtype)
+        import torch
+
+        values, terms = _as_tensor(self.values), _along_the_table(self.starts, weights)
+        total = np.zeros(dimension, dtype=dtype)
+
+        def add(low: int, high: int) -> None:
+            block = torch.from_numpy(total[low:high])
+            ones = torch.ones(1, dtype=torch.float32, device="cpu").expand(high - low)
+            for some in _batches(terms):
+                windows = [values[start + low : start + high] for start, _ in some]
+                # One after the other, in one call: a call for each would have the threads wait for Python's
+                # lock.
+                into, same = [block] * len(some), [ones] * len(some)
+                torch._foreach_addcmul_(into, windows, same, [weight for _, weight in some])
+
+        _by_blocks(dimension, len(terms), add)
+        return total
 
     def weighted_square_sum(
         self, weights: Weights, shift: Center | None = None, dtype: DTypeLike = np.float32
     ) -> Center:
-        return weighted_square_sum(self.values, self.starts, weights, self.dimension, shift, dtype)
+        import torch
 
+        values, terms = _as_tensor(self.values), _along_the_table(self.starts, weights)
+        total = np.zeros(self.dimension, dtype=dtype)
 
-def weighted_noise_sum(
-    noise: Vector, starts: NDArray[np.int64], weights: Weights, dimension: int, dtype: DTypeLike = np.float32
-) -> Center:
-    """``sum_k weights[k] * noise[starts[k]:starts[k] + dimension]``, added in an order fixed by ``starts``.
+        def add(low: int, high: int) -> None:
+            block, moved = torch.from_numpy(total[low:high]), torch.from_numpy(np.empty_like(total[low:high]))
+            for start, weight in terms:
+                term = values[start + low : start + high]
+                if shift is not None:
+                    term = torch.sub(term, torch.from_numpy(shift[low:high]), out=moved)
+                block.addcmul_(term, term, value=weight)
 
-    Reads the noise table in place: beyond the result, no memory is taken. A weight of zero skips its
-    perturbation.
-
-    Args:
-        noise: the values of the noise table.
-        starts: where each perturbation begins, shape (n,).
-        weights: one a perturbation.
-        dimension: length of a perturbation.
-        dtype: of the sum, float32 or float64.
-    """
-    if dimension <= _SMALL:
-        return _gathered_sum(noise, _terms(starts, weights), dimension).astype(dtype)
-    import torch
-
-    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
-    total = np.zeros(dimension, dtype=dtype)
-
-    def add(low: int, high: int) -> None:
-        block = torch.from_numpy(total[low:high])
-        ones = torch.ones(1, dtype=torch.float32, device="cpu").expand(high - low)
-        for some in _batches(terms):
-            windows = [values[start + low : start + high] for start, _ in some]
-            # One after the other, in one call: a call for each would have the threads wait for Python's lock.
-            into, same = [block] * len(some), [ones] * len(some)
-            torch._foreach_addcmul_(into, windows, same, [weight for _, weight in some])
-
-    _by_blocks(dimension, len(terms), add)
-    return total
+        _by_blocks(self.dimension, len(terms), add)
+        return total
 
 
 def _terms(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
@@ -129,37 +131,6 @@ def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int)
         starts, weights = (np.array(part) for part in zip(*terms[low : low + rows], strict=True))
         gathered = noise[starts[:, None] + np.arange(dimension)] * weights[:, None]
         total += np.add.reduce(gathered, axis=0)
-    return total
-
-
-def weighted_square_sum(
-    noise: Vector,
-    starts: NDArray[np.int64],
-    weights: Weights,
-    dimension: int,
-    shift: Center | None = None,
-    dtype: DTypeLike = np.float32,
-) -> Center:
-    """``sum_k weights[k] * (noise[starts[k]:starts[k] + dimension] - shift)**2``, in an order fixed by
-    ``starts``.
-
-    ``shift`` has shape (dimension,) and the type of the sum; without it nothing is subtracted. The other
-    arguments are those of :func:`weighted_noise_sum`.
-    """
-    import torch
-
-    values, terms = _as_tensor(noise), _along_the_table(starts, weights)
-    total = np.zeros(dimension, dtype=dtype)
-
-    def add(low: int, high: int) -> None:
-        block, moved = torch.from_numpy(total[low:high]), torch.from_numpy(np.empty_like(total[low:high]))
-        for start, weight in terms:
-            term = values[start + low : start + high]
-            if shift is not None:
-                term = torch.sub(term, torch.from_numpy(shift[low:high]), out=moved)
-            block.addcmul_(term, term, value=weight)
-
-    _by_blocks(dimension, len(terms), add)
     return total
 
 
