@@ -77,7 +77,7 @@ def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
     options = {"max_episode_steps": 5, "workers": 0, "generations": 1, "info_keys": ["reward_forward"]}
     assert trained(tmp_path / "run", "HalfCheetah-v5", **options).summary["backend"] == "mujoco"
     with pytest.raises(InputError, match=r"MuJoCo's batch .* has no .*gymnasium"):
-        trained(tmp_path / "none", "HalfCheetah-v5", backend="mujoco", **options | {"info_keys": ["none"]})
+        trained(tmp_path / "lacks", "HalfCheetah-v5", backend="mujoco", **options | {"info_keys": ["lacks"]})
     asked = options | {"info_keys": ["x_position"]}
     assert trained(tmp_path / "up", "HumanoidStandup-v5", **asked).summary["backend"] == "gymnasium"
     with pytest.raises(InputError, match=r"EnvPool has no .*gymnasium"):
@@ -97,7 +97,7 @@ def test_a_key_that_is_no_number_of_the_info_is_one_line(keys, message, tmp_path
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("key", ["return", "eval_return", "a,b", 'a"b', "", "a\nb"])
+@pytest.mark.parametrize("key", ["return", "eval_return"])
 def test_a_key_must_make_a_column_of_its_own(key):
     with pytest.raises(InputError, match=r"^`info_keys` "):
         Config(env="CartPole-v1", info_keys=("x", key))

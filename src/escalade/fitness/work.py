@@ -64,11 +64,6 @@ class FitnessJob:
             return range(0)
         return range(item * self.batch, min((item + 1) * self.batch, self.population.size))
 
-    @property
-    def shared_center(self) -> Vector | None:
-        """The centre that all members are around, shape (dimension,); None where there is none."""
-        return shared_center(self.population, self.center)
-
     def individuals(self, item: int) -> tuple[Population, range]:
         """The population that an item's parameters are of, and their numbers in it."""
         members = self.members(item)
@@ -129,7 +124,7 @@ class FitnessWork:
 
     def begin(self, job: FitnessJob) -> None:
         self.job = job
-        center = job.shared_center
+        center = shared_center(job.population, job.center)
         if self.setup.batched and center is not None:
             self._held.begin(center)
 

@@ -46,6 +46,7 @@ class GenomePopulation(Addressed):
     """Number of the parent and the mutation, for each member."""
     identity: str
     """Identity of ``start`` and of the noise: the same only where both are the same."""
+    antithetic: bool = False
 
     @classmethod
     def of(
@@ -72,10 +73,6 @@ class GenomePopulation(Addressed):
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return self.start.dtype
-
-    @property
-    def antithetic(self) -> bool:
-        return False
 
     def write(self, member: int, out: Center) -> None:
         parent, last = self.children[member]

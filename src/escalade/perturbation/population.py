@@ -80,6 +80,20 @@ class Population(Protocol):
         ...
 
 
+class Around:
+    """A dataclass of members around its ``center``, shape (dimension,)."""
+
+    center: Center
+
+    @property
+    def dimension(self) -> int:
+        return len(self.center)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.center.dtype
+
+
 class Addressed:
     """A dataclass whose ``source`` of noise is pickled as its address, and made anew where it arrives."""
 
@@ -90,7 +104,7 @@ class Addressed:
 
 
 @dataclass(frozen=True)
-class GaussianPopulation(Addressed):
+class GaussianPopulation(Around, Addressed):
     """Members ``center + sign * scale * noise_k``, whose noise is a source's draws of this generation.
 
     ``scale`` is a number or a vector of shape (dimension,). With ``antithetic``, members 2k and
@@ -105,14 +119,6 @@ class GaussianPopulation(Addressed):
     generation: int
     size: int
     antithetic: bool = True
-
-    @property
-    def dimension(self) -> int:
-        return len(self.center)
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        return self.center.dtype
 
     @property
     def distinct(self) -> int:
@@ -166,20 +172,12 @@ class DensePopulation:
 
 
 @dataclass(frozen=True)
-class CenterPopulation:
+class CenterPopulation(Around):
     """A population of one: the centre, shape (dimension,), unperturbed."""
 
     center: Center
     size: int = 1
     antithetic: bool = False
-
-    @property
-    def dimension(self) -> int:
-        return len(self.center)
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        return self.center.dtype
 
     def write(self, member: int, out: Center) -> None:
         out[:] = self.center

@@ -14,7 +14,7 @@ from escalade.engines.results import Results
 from escalade.envs.environment import Environment, first_info
 from escalade.envs.wrapping import entries
 from escalade.errors import InputError
-from escalade.perturbation import CenterPopulation, Population, Stream, seeds, shared_center
+from escalade.perturbation import CenterPopulation, Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
 from escalade.rollout.behaviour import check_sizes
 
@@ -156,19 +156,10 @@ class EpisodeJob:
         """The population an item's parameters are of, and its number there; the centre is one of its own."""
         member = self.member(item)
         if member is None:
-            return self._unperturbed, 0
+            assert self.center is not None
+            return CenterPopulation(self.center), 0
         assert self.population is not None
         return self.population, member
-
-    @property
-    def shared_center(self) -> Vector | None:
-        """The centre that all the job's policies are around, shape (dimension,); None where there is none."""
-        return shared_center(self.population, self.center)
-
-    @cached_property
-    def _unperturbed(self) -> CenterPopulation:
-        assert self.center is not None
-        return CenterPopulation(self.center)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from escalade.envs.masks import advice
 from escalade.envs.spaces import is_image, moments_size, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
-from escalade.perturbation import LowRank, NoiseSource
+from escalade.perturbation import LowRank, NoiseSource, shared_center
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
 from escalade.rollout.exploration import make_exploration
@@ -110,7 +110,7 @@ class Rollouts:
     def begin(self, job: EpisodeJob) -> None:
         """Drop whatever ran before and turn to ``job``."""
         self.job = job
-        self.forward.begin(job.shared_center)
+        self.forward.begin(shared_center(job.population, job.center))
         self._count = self._running = 0
         self._alive[:] = False
 

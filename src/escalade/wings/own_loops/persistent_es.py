@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation import NoiseSource
-from escalade.perturbation.population import Addressed, Center
+from escalade.perturbation.population import Addressed, Around, Center
 from escalade.strategies.base import Fitness
 from escalade.strategies.descent import Descent, DescentStrategy
 from escalade.strategies.gaussian import differences
@@ -121,7 +121,7 @@ class PersistentES(DescentStrategy):
 
 
 @dataclass(frozen=True)
-class HeldPopulation(Addressed):
+class HeldPopulation(Around, Addressed):
     """Mirrored pairs, each with the noise of the generation in which it took it up (``since``)."""
 
     center: Center
@@ -129,22 +129,11 @@ class HeldPopulation(Addressed):
     source: NoiseSource
     seed: int
     since: tuple[int, ...]
+    antithetic: bool = True
 
     @property
     def size(self) -> int:
         return 2 * len(self.since)
-
-    @property
-    def dimension(self) -> int:
-        return len(self.center)
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        return self.center.dtype
-
-    @property
-    def antithetic(self) -> bool:
-        return True
 
     def write(self, member: int, out: Center) -> None:
         number, mirrored = divmod(member, 2)
