@@ -251,7 +251,5 @@ def _named_parameters(fitness: FitnessFunction) -> list[str]:
         parameters = list(inspect.signature(fitness).parameters.values())[1:]
     except (TypeError, ValueError):  # some builtins have none
         return []
-    takes = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     fixed = fixed_by(fitness)
-    wanted = (part for part in parameters if part.name in _OFFERED and part.name not in fixed)
-    return [part.name for part in wanted if part.kind in takes]
+    return [part.name for part in parameters if part.name in _OFFERED and part.name not in fixed]
