@@ -9,6 +9,7 @@ has the batch as its first dimension there. Neither may keep anything in the mod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import shorten
 from typing import Any, Final
 
 import torch
@@ -16,8 +17,6 @@ from torch import Tensor, nn
 
 from escalade.errors import InputError
 from escalade.policies.population.virtual_batch import EPSILON, REFERENCE_FRAMES
-
-_SHOWN = 20  # classes in a message
 
 State = Any
 """A tensor, or tuples, lists and dicts of tensors."""
@@ -231,4 +230,4 @@ def check_layers(module: nn.Module, trained: Sequence[str] | None) -> None:
 
 
 def _said(layers: Sequence[str]) -> str:
-    return ", ".join(layers[:_SHOWN]) + ", ..." * (len(layers) > _SHOWN)
+    return shorten(", ".join(layers), 300, placeholder=" ...")

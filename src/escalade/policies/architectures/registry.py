@@ -7,7 +7,7 @@ of layers that :mod:`escalade.policies.population.recognition` knows. It is impo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from escalade.support.registry import Entry
@@ -58,58 +58,37 @@ _MLP: Final = _LINE | {"hidden", "activation"}
 CELL: Final = (64,)
 """The size of a recurrent cell where none is given."""
 
+
+def _for_vectors(
+    title: str, maker: str, options: frozenset[str], hidden: tuple[int, ...] = ()
+) -> Architecture:
+    return Architecture(title, f"{_HERE}.vectors:{maker}", use="vectors", options=options, hidden=hidden)
+
+
+def _with_cell(title: str, maker: str) -> Architecture:
+    return replace(_for_vectors(title, maker, _MLP, CELL), use="vectors, memory")
+
+
+def _for_images(title: str, maker: str, use: str) -> Architecture:
+    return Architecture(title, f"{_HERE}.images:{maker}", use=use, options=_INIT, images=True)
+
+
 ARCHITECTURES: Final[dict[str, Architecture]] = {
-    "linear": Architecture("one layer", f"{_HERE}.vectors:make_linear", use="vectors", options=_LINE),
-    "mlp": Architecture(
-        "multilayer perceptron",
-        f"{_HERE}.vectors:make_mlp",
-        use="vectors",
-        options=_MLP,
-        hidden=(16,),  # more than a line on most tasks: benchmarks/defaults.md
+    "linear": _for_vectors("one layer", "make_linear", _LINE),
+    # 16 units are more than a line on most tasks: benchmarks/defaults.md
+    "mlp": _for_vectors("multilayer perceptron", "make_mlp", _MLP, (16,)),
+    "quadratic": _for_vectors(
+        "one layer, on the observation and the products of its numbers", "make_quadratic", _LINE
     ),
-    "quadratic": Architecture(
-        "one layer, on the observation and the products of its numbers",
-        f"{_HERE}.vectors:make_quadratic",
-        use="vectors",
-        options=_LINE,
+    "gru": _with_cell("a GRU cell behind plain layers", "make_gru"),
+    "lstm": _with_cell("an LSTM cell behind plain layers", "make_lstm"),
+    "nature": _for_images("Mnih et al. 2015", "make_nature", "4 x 84 x 84"),
+    "openai-atari": _for_images(
+        "Salimans et al. 2017: virtual batch normalisation", "make_openai_atari", "4 x 84 x 84"
     ),
-    "gru": Architecture(
-        "a GRU cell behind plain layers",
-        f"{_HERE}.vectors:make_gru",
-        use="vectors, memory",
-        options=_MLP,
-        hidden=CELL,
+    "conv-lstm": _for_images(
+        "pytorch-es: convolutions and an LSTM cell", "make_conv_lstm", "1 x 42 x 42, memory"
     ),
-    "lstm": Architecture(
-        "an LSTM cell behind plain layers",
-        f"{_HERE}.vectors:make_lstm",
-        use="vectors, memory",
-        options=_MLP,
-        hidden=CELL,
-    ),
-    "nature": Architecture(
-        "Mnih et al. 2015", f"{_HERE}.images:make_nature", use="4 x 84 x 84", options=_INIT, images=True
-    ),
-    "openai-atari": Architecture(
-        "Salimans et al. 2017: virtual batch normalisation",
-        f"{_HERE}.images:make_openai_atari",
-        use="4 x 84 x 84",
-        options=_INIT,
-        images=True,
-    ),
-    "conv-lstm": Architecture(
-        "pytorch-es: convolutions and an LSTM cell",
-        f"{_HERE}.images:make_conv_lstm",
-        use="1 x 42 x 42, memory",
-        options=_INIT,
-        images=True,
-    ),
-    "small-cnn": Architecture(
-        "enajx/ES: a small CNN without biases",
-        f"{_HERE}.images:make_small_cnn",
-        use="3 x 84 x 84",
-        options=_INIT,
-        images=True,
-    ),
+    "small-cnn": _for_images("enajx/ES: a small CNN without biases", "make_small_cnn", "3 x 84 x 84"),
 }
 """The networks that ``policy`` names."""

@@ -94,7 +94,8 @@ class Layout:
         if 4 * self.dimension < LARGE:
             return module
         tensors = {id(tensor): tensor for tensor in [*module.parameters(), *module.buffers()]}
-        return _copied(module, tensors | {id(part): _empty(part, "meta") for part in self._plain(module)})
+        plain = [part for part in self._parameters(module) if type(part) is nn.Parameter]
+        return _copied(module, tensors | {id(part): _empty(part, "meta") for part in plain})
 
     def with_room(self, module: M) -> M:
         """A copy of a module, with memory for parameters that came without numbers."""
@@ -141,9 +142,6 @@ class Layout:
         """
         views = self.views(tensor_of(members))
         return {part.name: views[part.name].to(part.device, part.dtype) for part in self.parts}
-
-    def _plain(self, module: nn.Module) -> list[Tensor]:
-        return [part for part in self._parameters(module) if type(part) is nn.Parameter]
 
     def _parameters(self, module: nn.Module) -> list[Tensor]:
         parameters = dict(module.named_parameters())

@@ -43,20 +43,16 @@ def plain_pieces(module: nn.Module) -> tuple[Piece, ...]:
     parameter must be one parameter of one layer.
     """
     # A subclass of a sequence may call its parts in another way.
-    chain = type(module) is Chain
-    parts = (
-        list(module)
-        if isinstance(module, nn.Sequential) and type(module) in (nn.Sequential, Chain)
-        else [module]
-    )
+    sequence: Any = module
+    parts: list[nn.Module] = list(sequence) if type(module) in (nn.Sequential, Chain) else [module]
     if any(_altered(part) for part in module.modules()):
         return ()
     pieces: list[Piece] = []
     for part in parts:
         kind = type(part)
-        if kind in LAYERS and (chain or kind not in _IN_CHAINS) and LAYERS[kind].plain(part):
+        if kind in LAYERS and (type(module) is Chain or kind not in _IN_CHAINS) and LAYERS[kind].plain(part):
             pieces.append(Piece(part))
-        elif kind in _NAMES and pieces and _takes_activation(pieces[-1]) and _standard(part):
+        elif kind in _NAMES and pieces and _takes(pieces[-1], part):
             pieces[-1] = Piece(pieces[-1].module, _NAMES[kind])
         else:
             return ()
@@ -99,12 +95,11 @@ def _altered(module: nn.Module) -> bool:
     return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 
-def _standard(activation: nn.Module) -> bool:
-    return not isinstance(activation, nn.ELU) or activation.alpha == 1.0
-
-
-def _takes_activation(piece: Piece) -> bool:
-    return piece.activation is None and isinstance(piece.module, nn.Linear | nn.Conv2d | VirtualBatchNorm)
+def _takes(piece: Piece, activation: Any) -> bool:
+    """Return whether a layer takes an activation behind it, whose numbers are the usual ones."""
+    usual = not isinstance(activation, nn.ELU) or activation.alpha == 1.0
+    takes = isinstance(piece.module, nn.Linear | nn.Conv2d | VirtualBatchNorm)
+    return usual and takes and piece.activation is None
 
 
 def _linear(piece: Piece, shape: Shape) -> Layer:
