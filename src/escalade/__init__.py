@@ -39,37 +39,33 @@ if TYPE_CHECKING:
 round_alike()
 
 # Imported when first used: most need torch.
-_HOMES = {
-    "EarlierPoints": "escalade.wings.optimize.space",
-    "EngineFailure": "escalade.errors",
-    "EnvironmentFailure": "escalade.errors",
-    "EscaladeError": "escalade.errors",
-    "Evolution": "escalade.training.evolution",
-    "InputError": "escalade.errors",
-    "Optimum": "escalade.wings.optimize.optimum",
-    "Policy": "escalade.policies.policy",
-    "Recorder": "escalade.recorders",
-    "Row": "escalade.recorders",
-    "Run": "escalade.api.train",
-    "StorageFailure": "escalade.errors",
-    "View": "escalade.training.rows",
-    "check": "escalade.wings.checking.check",
-    "compare": "escalade.wings.analysis.compare",
-    "evaluate": "escalade.api.evaluate",
-    "evolve": "escalade.api.evolve",
-    "export": "escalade.wings.publish.export",
-    "load": "escalade.policies.policy",
-    "load_evolved": "escalade.api.evolve",
-    "optimize": "escalade.wings.optimize.optimize",
-    "optimize_batch": "escalade.wings.optimize.optimize",
-    "plot": "escalade.wings.analysis.plot",
-    "render": "escalade.api.evaluate",
-    "report": "escalade.wings.analysis.report",
-    "resume": "escalade.api.train",
-    "strategies": "escalade.strategies",
-    "sweep": "escalade.wings.many_runs.sweep",
-    "train": "escalade.api.train",
+_PUBLIC = {
+    "escalade.api.evaluate": ("evaluate", "render"),
+    "escalade.api.evolve": ("evolve", "load_evolved"),
+    "escalade.api.train": ("Run", "resume", "train"),
+    "escalade.errors": (
+        "EngineFailure",
+        "EnvironmentFailure",
+        "EscaladeError",
+        "InputError",
+        "StorageFailure",
+    ),
+    "escalade.policies.policy": ("Policy", "load"),
+    "escalade.recorders": ("Recorder", "Row"),
+    "escalade.strategies": ("strategies",),
+    "escalade.training.evolution": ("Evolution",),
+    "escalade.training.rows": ("View",),
+    "escalade.wings.analysis.compare": ("compare",),
+    "escalade.wings.analysis.plot": ("plot",),
+    "escalade.wings.analysis.report": ("report",),
+    "escalade.wings.checking.check": ("check",),
+    "escalade.wings.many_runs.sweep": ("sweep",),
+    "escalade.wings.optimize.optimize": ("optimize", "optimize_batch"),
+    "escalade.wings.optimize.optimum": ("Optimum",),
+    "escalade.wings.optimize.space": ("EarlierPoints",),
+    "escalade.wings.publish.export": ("export",),
 }
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 if not TYPE_CHECKING:  # type checkers would take any name for one of the package
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 

@@ -124,8 +124,6 @@ def _writer_lives(temporary: Path) -> bool:
     named = _TEMPORARY.fullmatch(temporary.name)
     assert named is not None
     pid = int(named[1])
-    if pid == os.getpid():
-        return temporary in _in_flight
     try:
         with suppress(PermissionError):  # another user's
             os.kill(pid, 0)
