@@ -11,8 +11,8 @@ import pytest
 from escalade import EnvironmentFailure, InputError
 from escalade.envs import SlotError, resolve, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS, BackendEntry
+from escalade.envs.lookup import is_gymnasiums_own
 from escalade.envs.pixels.frames import Frames
-from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.vector import SlowVector
 
 ENVS = ["CartPole-v1", "LunarLander-v3", "HalfCheetah-v5"]

@@ -16,7 +16,7 @@ from gymnasium.wrappers import TimeLimit
 
 from escalade.envs.backends import BACKENDS
 from escalade.envs.envpool.worlds import BACKEND, WorldSpec, find_world
-from escalade.envs.lookup import FactorySpec, described, find_spec
+from escalade.envs.lookup import FactorySpec, described, find_spec, is_gymnasiums_own
 from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.objects import Bullet, EarlyEnd, is_bullet
 from escalade.envs.pixels.frames import Frames
@@ -24,7 +24,6 @@ from escalade.envs.pixels.wrappers import frame_limit, is_atari
 from escalade.envs.process import close, closed_on_error, headless, mujoco_quiet, quiet
 from escalade.envs.providers import pip_line
 from escalade.envs.readable import readable
-from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.spaces import check_observation_space, plain
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, in_words

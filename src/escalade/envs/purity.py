@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import cycle, islice, zip_longest
 from typing import Any, Literal
 
+import gymnasium
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
 from escalade.envs.environment import Environment
+from escalade.envs.masks import LegalActions
 from escalade.envs.process import close
-from escalade.envs.random_play import Player
+from escalade.envs.spaces import flatten
+from escalade.envs.wrapping import one_bool, one_number
 from escalade.errors import one_line
 
 # What an object carries over can depend on how often it was reset (Box2D's memory does), so one
@@ -59,6 +64,50 @@ class Purity:
             "unknown": f"{env_id} could not be replayed to see if it keeps its seed: {self.problem}",
         }
         return notes.get(self.verdict)
+
+
+class Player:
+    """Plays episodes of an environment, all with the same ``number`` of random actions, over and over.
+
+    Or with ``actions`` in their place.
+    """
+
+    def __init__(self, environment: Environment, number: int, actions: Sequence[Any] = ()) -> None:
+        self.environment = environment
+        space = copy.deepcopy(environment.action_space)
+        space.seed(0)
+        self._actions = actions or [space.sample() for _ in range(number)]
+        self._discrete = isinstance(space, spaces.Discrete)
+
+    def new(self) -> gymnasium.Env[Any, Any]:
+        """Build an object that plays a legal action instead of an illegal one."""
+        return LegalActions(self.environment.make())
+
+    def turns(self, env: gymnasium.Env[Any, Any], seed: int, skipped: int = 0) -> Iterator[NDArray[Any]]:
+        """Yield the observation of the reset; then, of each step, that, the reward and the two ends.
+
+        The first ``skipped`` actions are left out.
+
+        Raises:
+            Misfit: a reward is not a number, or an end is not a boolean.
+        """
+        space = self.environment.observation_space
+        yield np.array(flatten(space, env.reset(seed=seed)[0]), np.float64)
+        for action in islice(cycle(self._actions), skipped, None):
+            given = int(action) if self._discrete else copy.deepcopy(action)
+            observation, reward, terminated, truncated, _ = env.step(given)
+            ends = one_bool(terminated, "terminated"), one_bool(truncated, "truncated")
+            yield np.concatenate([flatten(space, observation), [one_number(reward), *ends]])
+            if any(ends):
+                return
+
+    def fresh(self, seed: int) -> Iterator[NDArray[Any]]:
+        """Yield the turns of an episode in a new object."""
+        env = self.new()
+        try:
+            yield from self.turns(env, seed)
+        finally:
+            close(env)
 
 
 def probe_purity(environment: Environment) -> Purity:

@@ -18,9 +18,8 @@ from escalade.envs.envpool.families import import_for, make_pool
 from escalade.envs.envpool.object import PooledEnv, infos_of
 from escalade.envs.envpool.worlds import Flattening, settings
 from escalade.envs.gymnasium_backend import GymnasiumVector
-from escalade.envs.lookup import FactorySpec
+from escalade.envs.lookup import FactorySpec, own_id
 from escalade.envs.process import quiet
-from escalade.envs.registrations import own_id
 from escalade.envs.spaces import is_image, is_vector, same
 from escalade.envs.vector import VectorEnvironment
 

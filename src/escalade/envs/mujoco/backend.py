@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.envs.environment import Environment
+from escalade.envs.lookup import is_gymnasiums_own
 from escalade.envs.mujoco.tasks import TASKS
-from escalade.envs.registrations import is_gymnasiums_own
 from escalade.envs.vector import SlotError
 
 

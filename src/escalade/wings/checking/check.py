@@ -23,7 +23,7 @@ from escalade.envs import ActionMap, Environment, Purity, SlotError, probe_purit
 from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.process import close
-from escalade.envs.random_play import Player
+from escalade.envs.purity import Player
 from escalade.envs.spaces import UnsupportedSpace, observation_size
 from escalade.envs.wrapping import Misfit
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
