@@ -14,8 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from escalade.cli.arguments import flag
-from escalade.config import forms
+from escalade.config.commands import default_of, flag, form
 from escalade.config.declared import readers_of
 from escalade.config.options import OPTIONS, RESUMABLE
 from escalade.policies.architectures.registry import ARCHITECTURES
@@ -83,8 +82,8 @@ def options() -> str:
     """Every option, a table for each group."""
     groups: dict[str, list[str]] = {}
     for name, option in OPTIONS.items():
-        written = "ENV" if name == "env" else f"{flag(name)} {forms.form(name)}".strip()
-        cells = [f"`{name}`", f"`{written}`", forms.default(name), option.metadata["help"], takers(name)]
+        written = "ENV" if name == "env" else f"{flag(name)} {form(name)}".strip()
+        cells = [f"`{name}`", f"`{written}`", default_of(name), option.metadata["help"], takers(name)]
         row = " | ".join(cell.replace("|", "\\|") for cell in cells)
         groups.setdefault(option.metadata["group"], []).append(f"| {row} |")
     head = "| option | flag | default | what it does | who takes it |\n| --- | --- | --- | --- | --- |"

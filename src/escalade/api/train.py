@@ -12,9 +12,8 @@ from torch import nn
 from escalade.api.named import named
 from escalade.api.opening import announce, announce_resumed, warm_up_for
 from escalade.config import presets
-from escalade.config.code import known_to
 from escalade.config.conversion import from_values
-from escalade.config.files import new_folder, read_config
+from escalade.config.files import known_to, new_folder, read_config
 from escalade.config.options import OPTIONS, RESUMABLE, Config
 from escalade.errors import InputError
 from escalade.policies.policy import Policy, load

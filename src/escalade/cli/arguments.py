@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from escalade.cli.registry import COMMANDS
-from escalade.config import forms
-from escalade.config.commands import flag
+from escalade.config.commands import default_of, flag, form
 from escalade.config.conversion import Values, convert
 from escalade.config.options import OPTIONS
 from escalade.config.strategy_text import split_strategy
@@ -136,14 +135,14 @@ def add_options(
         title = OPTIONS[name].metadata["group"]
         group = groups.get(title) or parser.add_argument_group(title)
         groups[title] = group
-        how: dict[str, Any] = {"metavar": forms.form(name)}
+        how: dict[str, Any] = {"metavar": form(name)}
         if OPTIONS[name].type in ("bool", "bool | None"):
             how = {"action": argparse.BooleanOptionalAction}
         if OPTIONS[name].metadata["flag"] is not None:
             how["dest"] = name
         if OPTIONS[name].metadata["repeats"]:
             how["action"] = "append"
-        text = _with_default(OPTIONS[name].metadata["help"], default or forms.default(name))
+        text = _with_default(OPTIONS[name].metadata["help"], default or default_of(name))
         action = group.add_argument(flag(name), default=argparse.SUPPRESS, help=text, **how)
         if brief and OPTIONS[name].metadata["rare"]:
             parser.hide(action)

@@ -8,7 +8,7 @@ from dataclasses import Field
 from typing import Any
 
 from escalade.config.declared import readers_of
-from escalade.envs import wrapping
+from escalade.envs import BOUNDINGS, wrapping
 from escalade.errors import InputError
 from escalade.support.registry import check_named
 
@@ -26,6 +26,16 @@ def check_recorders(texts: Sequence[str]) -> None:
             from escalade.recorders.registry import RECORDERS
 
             check_named("recorder", text, RECORDERS, ", or package.module:Recorder")
+
+
+def check_action_map(text: str) -> None:
+    """Refuse an action map that has an unknown name in it.
+
+    Raises:
+        InputError: it has one.
+    """
+    for name in text.split(","):
+        check_named("action_map", name, BOUNDINGS)
 
 
 def check_crop(crop: Sequence[int]) -> None:

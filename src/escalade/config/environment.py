@@ -9,7 +9,7 @@ from typing import Any
 from escalade.config.checks import check_crop, check_wrappers
 from escalade.config.declared import option
 from escalade.envs.backends import CHOICES as BACKEND_CHOICES
-from escalade.envs.values import SkippedFrames
+from escalade.errors import InputError
 from escalade.rollout import cutoff, rewards
 
 _INT32 = 2**31 - 1  # the most that simulators can hold
@@ -17,6 +17,27 @@ _OF_TRAINING = ("env", "seed", "cutoff", "reward")
 _environment = partial(option, "environment")
 _more_environment = partial(_environment, rare=True)
 _frames = partial(option, "frames", rare=True)
+
+
+class SkippedFrames(str):
+    """The text of a frame skip: steps for which an action is repeated, ``4``; or ``4:max``, which also pools.
+
+    Raises:
+        InputError: it is neither.
+    """
+
+    steps: int
+    pools: bool
+    """True if an observation is the maximum of the last two of these steps (Mnih et al. 2015)."""
+
+    def __new__(cls, text: str | int) -> SkippedFrames:
+        made = super().__new__(cls, text)
+        steps, colon, how = made.partition(":")
+        made.steps = int(steps) if steps.isascii() and steps.isdecimal() and len(steps) < 11 else 0
+        made.pools = bool(colon)
+        if not 1 + made.pools <= made.steps <= _INT32 or (colon and how != "max"):
+            raise InputError(f"`frame_skip` {text!r} must be a number of steps, such as 4, or 4:max")
+        return made
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal, get_type_hints
 
 from escalade.config.checks import (
+    check_action_map,
     check_recorders,
     check_resources,
     check_together,
@@ -18,7 +19,6 @@ from escalade.config.environment import EnvironmentOptions
 from escalade.config.types import absolute, as_type, reads_text
 from escalade.engines.registry import ENGINES
 from escalade.envs import BOUNDINGS
-from escalade.envs.values import check_action_map
 from escalade.errors import InputError
 from escalade.perturbation.registry import rank_of
 from escalade.policies.activations import ACTIVATIONS

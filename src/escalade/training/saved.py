@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from escalade.config.code import Guard, known_to
 from escalade.config.conversion import from_values
-from escalade.config.files import read_config
+from escalade.config.files import Guard, known_to, read_config
 from escalade.config.options import Config
 from escalade.envs import Environment
 from escalade.envs.environment import DEFAULT_LIMIT

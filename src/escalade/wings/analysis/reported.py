@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from escalade.config.code import of_a_script
 from escalade.config.commands import changed, text_of, train_command
+from escalade.config.files import of_a_script
 from escalade.media.curves import numbers_of, table_of
 from escalade.media.figure import Array
 from escalade.recorders import read_notes

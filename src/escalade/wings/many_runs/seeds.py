@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from escalade.config.code import of_a_script
+from escalade.config.files import of_a_script
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder

@@ -12,9 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from escalade.config.code import code_named
 from escalade.config.conversion import read_toml, to_toml
-from escalade.config.files import read_config
+from escalade.config.files import code_named, read_config
 from escalade.config.options import OPTIONS, Config
 from escalade.errors import InputError
 from escalade.policies.policy_file import PolicyFile
