@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from escalade.support.imports import lazy_names
-from escalade.support.mkl import round_alike
+from escalade.support.machine import round_alike
 
 if TYPE_CHECKING:
     from escalade import strategies as strategies
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from escalade.wings.many_runs.sweep import sweep as sweep
     from escalade.wings.optimize.optimize import optimize as optimize
     from escalade.wings.optimize.optimize import optimize_batch as optimize_batch
-    from escalade.wings.optimize.optimum import Optimum as Optimum
+    from escalade.wings.optimize.search import Optimum as Optimum
     from escalade.wings.optimize.space import EarlierPoints as EarlierPoints
     from escalade.wings.publish.export import export as export
 
@@ -61,7 +61,7 @@ _PUBLIC = {
     "escalade.wings.checking.check": ("check",),
     "escalade.wings.many_runs.sweep": ("sweep",),
     "escalade.wings.optimize.optimize": ("optimize", "optimize_batch"),
-    "escalade.wings.optimize.optimum": ("Optimum",),
+    "escalade.wings.optimize.search": ("Optimum",),
     "escalade.wings.optimize.space": ("EarlierPoints",),
     "escalade.wings.publish.export": ("export",),
 }

@@ -22,9 +22,8 @@ from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
-from escalade.support.output import say
+from escalade.support.output import say, shown, table
 from escalade.support.registry import Entry
-from escalade.support.shown import shown, table
 from escalade.training.policy_run import policy_spec
 from escalade.training.rows import Callback
 from escalade.training.run import Listeners, OnInterrupt, RunSpec, carry_out, going_on

@@ -23,8 +23,8 @@ from escalade.envs.pixels.frames import Frames
 from escalade.envs.pixels.wrappers import frame_limit, is_atari
 from escalade.envs.process import close, closed_on_error, headless, mujoco_quiet, quiet
 from escalade.envs.providers import pip_line
-from escalade.envs.readable import readable
 from escalade.envs.spaces import check_observation_space, plain
+from escalade.envs.structured import readable
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
 from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.support.registry import named

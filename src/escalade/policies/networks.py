@@ -1,9 +1,9 @@
-"""Policy networks: built as nn.Modules, flattened to the vectors that strategies move."""
+"""Policy networks: built as nn.Modules, with their first weights, flattened to what strategies move."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES, Request
-from escalade.policies.initialisation import INITIALISATIONS, initialise
 from escalade.policies.population.layout import Layout, Vector
 from escalade.policies.population.recognition import plain_pieces, stack_of
 from escalade.policies.population.stack import Stack
@@ -22,6 +21,7 @@ from escalade.policies.population.torch_network import TorchNetwork
 from escalade.support.exact import cpu_by_default
 from escalade.support.imports import imported
 
+_LAST = 0.01  # of the output layer: first actions are near zero, whatever the observation
 _IN_NUMPY = (torch.float16, torch.float32, torch.float64)
 
 
@@ -159,3 +159,57 @@ def _from_factory(policy: str, inputs: int | tuple[int, ...], outputs: int) -> n
     if not isinstance(network, nn.Module):
         raise InputError(f"`policy` {policy} made a {type(network).__name__}, not an nn.Module")
     return network.eval()
+
+
+def normc(weight: Tensor, last: bool, generator: torch.Generator) -> None:
+    """Gaussian, each output's weights scaled to length 1, and to 0.01 in the last layer.
+
+    The initialisation of Salimans et al. 2017's code.
+    """
+    weight.normal_(generator=generator)
+    weight *= (_LAST if last else 1.0) / weight.norm(dim=1, keepdim=True)
+
+
+def xavier(weight: Tensor, last: bool, generator: torch.Generator) -> None:
+    """Uniform with variance 2 / (inputs + outputs) (Glorot and Bengio 2010, equation 16)."""
+    nn.init.xavier_uniform_(weight, generator=generator)
+
+
+def orthogonal(weight: Tensor, last: bool, generator: torch.Generator) -> None:
+    """Orthogonal rows or columns (Saxe et al. 2014), a hundredth as large in the last layer."""
+    nn.init.orthogonal_(weight, gain=_LAST if last else 1.0, generator=generator)
+
+
+def zeros(weight: Tensor, last: bool, generator: torch.Generator) -> None:
+    """All zero: how ARS starts its linear policies (Mania et al. 2018, algorithm 1).
+
+    For policies without a hidden layer: with one, no single weight of it would have any effect.
+    """
+    weight.zero_()
+
+
+INITIALISATIONS: Final[dict[str, Callable[[Tensor, bool, torch.Generator], None]]] = {
+    "normc": normc,
+    "xavier": xavier,
+    "orthogonal": orthogonal,
+    "zeros": zeros,
+}
+"""Each writes a weight of shape (outputs, inputs) in place."""
+
+
+def initialise(
+    network: nn.Module, init: Callable[[Tensor, bool, torch.Generator], None], generator: torch.Generator
+) -> None:
+    """Give a network its first numbers, in the order of its parameters.
+
+    Weights follow ``init``, filters as (filters, channels * height * width); biases and buffers are 0.
+    """
+    weights = [name for name, parameter in network.named_parameters() if parameter.ndim > 1]
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if parameter.ndim > 1:
+                init(parameter.view(len(parameter), -1), name == weights[-1], generator)
+            else:
+                parameter.zero_()
+        for buffer in network.buffers():
+            buffer.zero_()

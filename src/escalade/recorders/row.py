@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from escalade.strategies.shaping import usable
 from escalade.support.numbers import number
-from escalade.support.shown import data_frame
+from escalade.support.output import data_frame
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,17 @@
-"""Printing: to a place that may be full or gone, in the words of the command or of the library."""
+"""Lines to a place that may be full or gone, in words of the command or the library; what notebooks show."""
 
 from __future__ import annotations
 
 import errno
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TextIO
+from typing import Any, TextIO
 
-from escalade.errors import EscaladeError
+from escalade.errors import EscaladeError, InputError
+from escalade.support.numbers import plain
 
 wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
 """The words for an argument in notes: its name, or the command line's flag while a command runs."""
@@ -78,3 +79,33 @@ def printing() -> Iterator[None]:
         raise OutputFailure(
             f"standard output cannot be written ({problem.strerror}): send it elsewhere"
         ) from None
+
+
+def shown(value: Any) -> str:
+    """A value in a short form, a dash for None."""
+    return plain(value) if isinstance(value, float | None) else f"{value}"
+
+
+def table(title: str, facts: Mapping[str, Any]) -> str:
+    """A small HTML table, with a line for every fact."""
+    import html
+
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
+        for name, value in facts.items()
+    )
+    return f"<table><caption>{html.escape(title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def data_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """The columns as a ``pandas.DataFrame``.
+
+    Raises:
+        InputError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise InputError("to_pandas needs pandas: pip install pandas") from None
+    return pandas.DataFrame(dict(columns))

@@ -22,7 +22,7 @@ from escalade.storage.tensors import State, Stored
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import Novelty, NoveltyOptions
 from escalade.support.numbers import plain, workers_in_words
-from escalade.support.shown import shown, table
+from escalade.support.output import shown, table
 from escalade.training.fitness_objective import FitnessObjective
 from escalade.training.limits import Limits
 from escalade.training.run import Listeners, RunSpec, carry_out, going_on

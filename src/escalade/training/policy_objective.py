@@ -28,7 +28,7 @@ from escalade.strategies import Strategy
 from escalade.strategies.novelty import CENTER, Center, Novelty
 from escalade.strategies.shaping import usable
 from escalade.support.interrupts import Interrupts
-from escalade.support.mkl import BY_PLACE, rounds_by_place
+from escalade.support.machine import BY_PLACE, rounds_by_place
 from escalade.training.center_states import Best, CenterStates, best_of, best_tensors
 from escalade.training.hints import Hints
 from escalade.training.objective import Array, Evaluation, Objective, Outcome, copy_of_center

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from escalade.support.numbers import number
-from escalade.support.output import visible
-from escalade.support.shown import data_frame
+from escalade.support.output import data_frame, visible
 from escalade.wings.analysis.scores import Scores
 from escalade.wings.analysis.statistics import Estimate
 

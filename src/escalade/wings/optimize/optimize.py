@@ -19,9 +19,8 @@ from escalade.support.imports import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.limits import Limits
 from escalade.wings.optimize.calls import FunctionCalls, check_function
-from escalade.wings.optimize.optimum import Optimum
 from escalade.wings.optimize.plan import SearchOptions, plan_search
-from escalade.wings.optimize.search import Search, run_searches
+from escalade.wings.optimize.search import Optimum, Search, run_searches
 from escalade.wings.optimize.space import EarlierPoints, SearchSpace
 
 Function = Callable[[Any], Any]

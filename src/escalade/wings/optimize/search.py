@@ -1,4 +1,4 @@
-"""The searches of one call of optimize: generation after generation, until a rule says stop."""
+"""The searches of one call of optimize, generation after generation until a rule says stop; their result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,18 +20,61 @@ from escalade.recorders import Recorder
 from escalade.strategies.bounds import confine
 from escalade.strategies.result import rows_of
 from escalade.strategies.shaping import usable
+from escalade.support.output import shown, table
 from escalade.training.limits import Deadline, Limits, TimeUp
 from escalade.training.notes import Notes
 from escalade.training.objective import Outcome
 from escalade.training.progress import Counts, Progress
 from escalade.training.rows import make_row
 from escalade.wings.optimize.calls import FunctionCalls, Values
-from escalade.wings.optimize.optimum import Optimum
 from escalade.wings.optimize.plan import SearchOptions, SearchPlan
 from escalade.wings.optimize.space import SearchSpace, Start
 from escalade.wings.optimize.stopping import StopRules
 
 Array = NDArray[np.float64]
+
+_FACTS = ("best_fitness", "strategy", "stop_reason", "evaluations", "failures", "restarts")
+_NUMBERS = 8  # of the best point in a notebook
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The result of :func:`escalade.optimize`.
+
+    ``best`` is the best point, of the kind that ``x0`` is (a numpy array, or a tensor), float64, shape
+    (dimension,), within the bounds; ``best_fitness`` is what the function gave there. ``center`` is the last
+    centre of the search that found it, of the same kind: often the better answer where the function is noisy.
+    ``history`` holds the best and the mean fitness of each generation, shape (generations, 2).
+    ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
+    ``restarts`` the searches after the first. ``strategy`` is the name of what searched.
+
+    ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or why the
+    last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
+    fitness changes no more), ``tolxup`` (one without two bounds grew ten thousandfold), ``noeffect`` (they
+    are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
+    or ``generations`` (it took too long), ``diverged`` (its numbers are too large),
+    ``limit`` (a small search of ``bipop`` had used its share).
+    """
+
+    best: Any
+    best_fitness: float
+    center: Any
+    history: NDArray[np.float64]
+    evaluations: int
+    failures: int
+    restarts: int
+    stop_reason: str
+    strategy: str
+
+    def _repr_html_(self) -> str:
+        best = np.asarray(self.best)
+        more = ", ..." if len(best) > _NUMBERS else ""
+        facts = {name: shown(getattr(self, name)) for name in _FACTS}
+        facts |= {"generations": str(len(self.history))}
+        facts |= {"best": ", ".join(shown(float(number)) for number in best[:_NUMBERS]) + more}
+        return table(f"optimum of {len(best):,} parameters", facts)
+
+
 Callback = Callable[[Optimum], bool | None]
 
 _OVER = ("target", "budget", "seconds", "callback")  # after these no search begins again

@@ -1,4 +1,7 @@
-"""The space that searches of a function share: where they begin, and their points as the function's."""
+"""The space that searches of a function share: where they begin, and their points as the function's.
+
+What a search has at the places of whole numbers is rounded.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from escalade.strategies.base import Direction, Strategy, StrategyFactory
 from escalade.strategies.bounds import Bounds, confine
 from escalade.strategies.ranking import default_population
 from escalade.support.keywords import fixed_by, keywords_of, parameters_of
+from escalade.support.numbers import whole_number
 from escalade.training.strategy import build_strategy
-from escalade.wings.optimize.whole import cells, rounded, whole_places
 
 Array = NDArray[np.float64]
 
@@ -220,3 +223,45 @@ def _sigma(sigma: Any, dimension: int) -> Array:
     if not (np.isfinite(deviations) & (deviations > 0)).all():
         raise InputError(f"sigma {sigma!r} must be positive and finite")
     return np.broadcast_to(deviations, (dimension,))
+
+
+def whole_places(integers: Sequence[int] | NDArray[np.generic], bounds: Bounds) -> NDArray[np.int64]:
+    """The numbers of the parameters ``integers``, numbers or a mask, of a vector with these bounds.
+
+    Raises:
+        InputError: they are no parameters of the vector, or leave fewer than two whole numbers.
+    """
+    given, dimension = np.asarray(integers), len(bounds.lower)
+    mask = given.dtype == np.bool_
+    if given.ndim != 1 or (mask and len(given) != dimension):
+        raise InputError(
+            "integers must be numbers of parameters, such as [0, 3], or one truth value for each of the "
+            f"{dimension} parameters"
+        )
+    numbers = np.flatnonzero(given) if mask else given
+    places = {whole_number(place, "integers") for place in numbers.tolist()}
+    if wrong := [place for place in places if not 0 <= place < dimension]:
+        raise InputError(f"integers: there is no parameter {wrong[0]}, but those from 0 to {dimension - 1}")
+    found = np.array(sorted(places), dtype=np.int64)
+    narrow = found[np.floor(bounds.upper[found]) - np.ceil(bounds.lower[found]) < 1]
+    if len(narrow):
+        raise InputError(
+            f"integers: the bounds of parameter {narrow[0]} leave fewer than two whole numbers: widen them, "
+            "or leave it out of the search"
+        )
+    return found
+
+
+def cells(bounds: Bounds, places: NDArray[np.int64]) -> Bounds:
+    """The bounds of the numbers that are rounded, so that each whole one has as much room as any other."""
+    lower, upper = bounds.lower.copy(), bounds.upper.copy()
+    lower[places], upper[places] = np.ceil(lower[places]) - 0.5, np.floor(upper[places]) + 0.5
+    return Bounds((lower, upper), len(lower))
+
+
+def rounded(points: NDArray[np.float64], bounds: Bounds, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """``points``, shape (..., dimension), with whole numbers within the bounds at ``places``."""
+    found = points.copy()
+    lowest, highest = np.ceil(bounds.lower[places]), np.floor(bounds.upper[places])
+    found[..., places] = np.clip(np.rint(points[..., places]), lowest, highest)
+    return found
