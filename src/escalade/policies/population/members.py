@@ -20,7 +20,7 @@ from escalade.policies.population.buffers import Kept
 from escalade.policies.population.held_module import HeldModule
 from escalade.policies.population.interception import Intercept
 from escalade.policies.population.layout import EvolvedParameter
-from escalade.policies.vmapping import is_refusal
+from escalade.policies.population.torch_network import is_refusal
 from escalade.support.arrays import tensor_of
 from escalade.support.generators import Generators, generators_kept
 

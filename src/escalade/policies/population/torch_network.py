@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -18,12 +22,24 @@ from escalade.policies.modules import State, is_stateful, map_state
 from escalade.policies.population.layout import Layout, Vector, copy_module
 from escalade.policies.population.member_parameters import MemberParameters
 from escalade.policies.population.member_state import MemberState, initial_state
-from escalade.policies.vmapping import is_refusal, slow_operations
 from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
 
 _BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
 
 _NEEDS_STATE = "a module with a state needs a method `initial_state(seed)`"
+_REFUSALS = (
+    "vmap: ",
+    "vmap over ",
+    "Batching rule not implemented",
+    "Cannot access data pointer",
+    "Batch norm got a batched tensor",
+    "doesn't match the broadcast shape",
+    "must override the setup_context",
+)
+_SLOW = re.compile(r"There is a performance drop .* batching rule for (?:aten::)?(\w+)")
+_within: Final[Any] = torch._C._functorch
+
+_within._set_vmap_fallback_warning_enabled(False)  # a warning would end a run under ``-W error``
 
 
 @dataclass(frozen=True)
@@ -200,3 +216,26 @@ class TorchForward:
             raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
         output, after = result
         return output[0], map_state(lambda part: part[0], after)
+
+
+def is_refusal(problem: RuntimeError) -> bool:
+    """Return whether vmap raised ``problem`` because it cannot batch a module."""
+    return any(words in str(problem) for words in _REFUSALS)
+
+
+@contextmanager
+def slow_operations() -> Iterator[set[str]]:
+    """A block that fills a set, at its end, with the operations that vmap has no rule for."""
+    found: set[str] = set()
+    _within._set_vmap_fallback_warning_enabled(True)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("always", message="There is a performance drop")
+            yield found
+    finally:
+        _within._set_vmap_fallback_warning_enabled(False)
+    for one in caught:
+        if slow := _SLOW.match(str(one.message)):
+            found.add(slow[1])
+        else:
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno)
