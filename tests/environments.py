@@ -44,8 +44,14 @@ PARTS = {
     "small image": lambda: spaces.Dict(
         image=spaces.Box(0, 9, (4, 4, 3), np.uint8), direction=spaces.Discrete(4), words=spaces.Text(5)
     ),
+    "nested text": lambda: spaces.Dict(
+        a=spaces.Dict(words=spaces.Text(5), x=spaces.Box(-1.0, 1.0, (2,), np.float32)), y=spaces.Discrete(3)
+    ),
     "tuple with text": lambda: spaces.Tuple([spaces.Text(5), spaces.Box(-1.0, 1.0, (2,), np.float32)]),
     # Not supported:
+    "nested large": lambda: spaces.Dict(
+        eyes=spaces.Dict(left=spaces.Box(0, 255, (84, 84, 3), np.uint8)), health=spaces.Box(0.0, 1.0, (1,))
+    ),
     "large image": lambda: spaces.Dict(
         screen=spaces.Box(0, 255, (84, 84, 3), np.uint8), health=spaces.Box(0.0, 1.0, (1,), np.float32)
     ),

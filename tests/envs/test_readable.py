@@ -34,7 +34,7 @@ IMAGE = np.arange(8 * 8 * 3).reshape(8, 8, 3).astype(np.uint8)
     [
         (IMAGE,),
         ("words", IMAGE),
-        {"image": IMAGE, "words": "up"},
+        ({"image": IMAGE, "words": "up"},),
         {"observation": IMAGE, "action_mask": np.ones(4, np.int8)},
     ],
 )
@@ -47,7 +47,12 @@ def test_an_image_is_read_from_the_structure_that_the_environment_gives_it_in(gi
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "text"), [("small image", 4 * 4 * 3 + 4, ("words",)), ("tuple with text", 2, ("0",))]
+    ("name", "size", "text"),
+    [
+        ("small image", 4 * 4 * 3 + 4, ("words",)),
+        ("tuple with text", 2, ("0",)),
+        ("nested text", 5, ("a.words",)),
+    ],
 )
 def test_small_images_are_flattened_and_text_is_left_out(name, size, text):
     environment = resolve(TINY, {"observation": name})
@@ -63,13 +68,14 @@ def test_small_images_are_flattened_and_text_is_left_out(name, size, text):
     np.testing.assert_array_equal(batch[0], rows[0])
 
 
-def test_wrappers_that_the_refusal_of_a_large_image_names_work():
+@pytest.mark.parametrize("name", ["large image", "nested large"])
+def test_wrappers_that_the_refusal_of_a_large_image_names_work(name):
     with pytest.raises(InputError) as refused:
-        resolve(TINY, {"observation": "large image"})
+        resolve(TINY, {"observation": name})
     image, others = str(refused.value).split('"')[1::2]
-    chosen = resolve(TINY, {"observation": "large image"}, wrappers=[image])
+    chosen = resolve(TINY, {"observation": name}, wrappers=[image])
     assert chosen.observation_space.shape == (3, 84, 84)
-    chosen = resolve(TINY, {"observation": "large image"}, wrappers=[others])
+    chosen = resolve(TINY, {"observation": name}, wrappers=[others])
     assert chosen.observation_space.shape is None  # a Dict of one vector
 
 

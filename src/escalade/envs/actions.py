@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from escalade.envs import BOUNDINGS
 from escalade.envs.spaces import UnsupportedSpace
-from escalade.envs.structured import Assembled, split
+from escalade.envs.structured import assembled, split
 from escalade.errors import InputError
 
 Array = NDArray[Any]
@@ -156,7 +156,8 @@ class ActionMap:
         """
         space, parts = self.space, self.parts
         if parts:
-            return Assembled(space, [part.compile() for part in parts], [part.outputs for part in parts])
+            maps = [(part.space, part.compile()) for part in parts]
+            return partial(assembled, space, maps, np.cumsum([part.outputs for part in parts])[:-1])
         if isinstance(space, spaces.Discrete):
             return partial(_largest, int(space.start))
         if isinstance(space, spaces.MultiDiscrete):

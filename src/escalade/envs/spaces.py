@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -18,6 +18,7 @@ Description = dict[str, Any]
 SMALL_IMAGE = 2**12
 """The most numbers of an image that is flattened beside other parts of an observation."""
 
+_FILTER = "gymnasium.wrappers:FilterObservation"
 _IMAGE = 3  # dimensions of a Box that is an image: channels, height, width
 
 
@@ -39,10 +40,16 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
                 f"observation space {short(space)} has {len(space.shape)} dimensions, and policies here "
                 "take vectors and images of 3: wrap the environment so that it returns one of these"
             )
-    elif isinstance(space, spaces.Dict | spaces.Tuple):
+    elif is_structured(space):
         for key, part in parts_of(space):
-            if is_image(part) and not is_small(part):
-                _refuse_image(space, key)
+            if any(is_image(leaf) and not is_small(leaf) for leaf in leaves_of(part)):
+                rest = [other for other, _ in parts_of(space) if other != key]
+                others = f', or the others, with "{_FILTER}({rest})"' if rest else ""
+                raise UnsupportedSpace(
+                    f"observation space {short(space)} has an image of more than {SMALL_IMAGE:,} numbers "
+                    "beside other parts, and networks take one image, or one vector: choose what the policy "
+                    f'reads, as with `wrappers` "{_FILTER}({[key]})"{others}'
+                )
             if not is_small(part):
                 check_observation_space(part)
     elif not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
@@ -50,17 +57,6 @@ def check_observation_space(space: spaces.Space[Any]) -> None:
             f"observation space {short(space)} is not supported: use Box, Discrete, MultiDiscrete, "
             "MultiBinary, Dict or Tuple"
         )
-
-
-def _refuse_image(space: spaces.Space[Any], key: Any) -> NoReturn:
-    """Name the wrappers that choose what a policy reads: networks take one image, or one vector."""
-    rest = [other for other, _ in parts_of(space) if other != key]
-    others = f', or the others, with "gymnasium.wrappers:FilterObservation({rest})"' if rest else ""
-    raise UnsupportedSpace(
-        f"observation space {short(space)} has an image of more than {SMALL_IMAGE:,} numbers beside other "
-        f"parts: choose what the policy reads, as with `wrappers` "
-        f'"gymnasium.wrappers:FilterObservation({[key]})"{others}'
-    )
 
 
 def observation_size(space: spaces.Space[Any]) -> int:
@@ -111,7 +107,7 @@ def as_batch(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
     Raises:
         InputError: it is no observation of the space, nor a batch of them, or has NaN.
     """
-    if isinstance(space, spaces.Dict | spaces.Tuple):
+    if is_structured(space):
         found = [as_batch(part, observation[key]) for key, part in parts_of(space)]
         if len({len(array) for array, _ in found}) > 1:
             raise InputError("the parts of the observation are batches of different sizes")
@@ -134,7 +130,7 @@ def _only_image(observation: Any) -> Any:
         return observation
     named = observation.items() if isinstance(observation, Mapping) else enumerate(observation)
     parts = [part for key, part in named if key != MASK and np.asarray(part).dtype.kind != "U"]
-    return parts[0] if len(parts) == 1 else observation
+    return _only_image(parts[0]) if len(parts) == 1 else observation
 
 
 def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], bool]:
@@ -156,6 +152,18 @@ def _numbers(space: spaces.Space[Any], observation: Any) -> tuple[NDArray[Any], 
 def parts_of(space: Any) -> list[tuple[Any, spaces.Space[Any]]]:
     """Keys and spaces in the order of Gymnasium's flattening."""
     return list(space.items()) if isinstance(space, spaces.Dict) else list(enumerate(space))
+
+
+def is_structured(space: spaces.Space[Any]) -> bool:
+    """Return whether the space's values are made of parts."""
+    return isinstance(space, spaces.Dict | spaces.Tuple)
+
+
+def leaves_of(space: spaces.Space[Any]) -> list[spaces.Space[Any]]:
+    """Return the innermost parts of a space, in the order of their outputs; itself if it has no parts."""
+    if not is_structured(space):
+        return [space]
+    return [leaf for _, part in parts_of(space) for leaf in leaves_of(part)]
 
 
 def is_vector(space: spaces.Space[Any]) -> bool:

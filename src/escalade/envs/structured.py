@@ -14,16 +14,11 @@ from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from escalade.envs.spaces import is_image, parts_of
+from escalade.envs.spaces import is_image, is_structured, leaves_of, parts_of
 from escalade.errors import InputError
 
 Array = NDArray[Any]
 Env = gymnasium.Env[Any, Any]
-
-
-def is_structured(space: spaces.Space[Any]) -> bool:
-    """Return whether the space's actions are made of parts."""
-    return isinstance(space, spaces.Dict | spaces.Tuple)
 
 
 def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spaces.Space[Any], str, str]]:
@@ -49,35 +44,23 @@ def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spac
     return [(leaf, bounding, of_box if box else of_choice) for leaf, box in zip(leaves, boxes, strict=True)]
 
 
-def leaves_of(space: spaces.Space[Any]) -> list[spaces.Space[Any]]:
-    """Return the innermost parts of a space, in the order of their outputs; itself if it has no parts."""
-    if not is_structured(space):
-        return [space]
-    return [leaf for _, part in parts_of(space) for leaf in leaves_of(part)]
-
-
-class Assembled:
+def assembled(
+    space: spaces.Space[Any],
+    maps: Sequence[tuple[spaces.Space[Any], Callable[[Array], Array]]],
+    ends: Array,
+    raw: Array,
+) -> Array:
     """Raw outputs (k, outputs) to k actions, in an array of objects; see :meth:`ActionMap.compile`.
 
     Args:
         space: the action space, a Dict or Tuple.
-        maps: what makes the actions of each of its innermost parts.
-        sizes: the number of outputs that each takes.
+        maps: its innermost parts, and what makes the actions of each.
+        ends: where the outputs of each end, but for the last.
+        raw: the outputs.
     """
-
-    def __init__(
-        self, space: spaces.Space[Any], maps: Sequence[Callable[[Array], Array]], sizes: Sequence[int]
-    ) -> None:
-        self._space, self._maps, self._ends = space, maps, np.cumsum(sizes)[:-1]
-        self._leaves = leaves_of(space)
-
-    def __call__(self, raw: Array) -> Array:
-        own = np.split(raw, self._ends, axis=1)
-        columns = [
-            _rows(leaf, part(outputs))
-            for leaf, part, outputs in zip(self._leaves, self._maps, own, strict=True)
-        ]
-        return as_array([_assembled(self._space, iter(row)) for row in zip(*columns, strict=True)])
+    own = np.split(raw, ends, axis=1)
+    columns = [_rows(leaf, part(outputs)) for (leaf, part), outputs in zip(maps, own, strict=True)]
+    return as_array([_assembled(space, iter(row)) for row in zip(*columns, strict=True)])
 
 
 def _rows(leaf: spaces.Space[Any], column: Array) -> list[Any]:
@@ -111,20 +94,20 @@ def as_batch_of_parts(space: spaces.Space[Any], actions: Array) -> Any:
 
 
 class Readable(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Keeps some parts of a Dict or Tuple: an image that is alone as it is, others in a Dict."""
+    """Keeps some parts of a Dict or Tuple: an image that is alone as it is, others in Dicts."""
 
-    def __init__(self, env: Env, kept: dict[Any, spaces.Space[Any]], left_out: tuple[str, ...]) -> None:
+    def __init__(self, env: Env, kept: spaces.Space[Any], left_out: list[str]) -> None:
         super().__init__(env)
-        self._kept, self.text_parts = list(kept), left_out
-        first, *others = kept.values()
-        self._is_image = is_image(first) and not others
-        self.observation_space = first if self._is_image else spaces.Dict([*kept.items()])
+        self._kept, self.text_parts = kept, tuple(left_out)
+        first, *others = leaves_of(kept)
+        self.observation_space = first if is_image(first) and not others else kept
 
     def observation(self, observation: Any) -> Any:
         """Return the observation as the policy reads it."""
-        if self._is_image:
-            return observation[self._kept[0]]
-        return {key: observation[key] for key in self._kept}
+        seen = _read(self._kept, observation)
+        while is_image(self.observation_space) and isinstance(seen, dict):
+            (seen,) = seen.values()
+        return seen
 
 
 def readable(env: Env) -> Env:
@@ -132,11 +115,25 @@ def readable(env: Env) -> Env:
 
     A Tuple with text becomes a Dict of the places of its other parts, which then keep their names.
     """
-    space = env.observation_space
-    parts = parts_of(space) if isinstance(space, spaces.Dict | spaces.Tuple) else []
-    # MiniGrid has a class of its own for text.
-    kept = {key: part for key, part in parts if part.dtype is None or part.dtype.kind != "U"}
-    left_out = tuple(str(key) for key, _ in parts if key not in kept)
-    if kept and (left_out or (len(kept) == 1 and is_image(*kept.values()))):
-        return Readable(env, kept, left_out)
-    return env
+    left_out = list[str]()
+    kept = _without_text(env.observation_space, "", left_out)
+    made = env if kept is None else Readable(env, kept, left_out)
+    return made if left_out or made.observation_space is not kept else env
+
+
+def _without_text(space: spaces.Space[Any], name: str, left_out: list[str]) -> spaces.Space[Any] | None:
+    """Return the space without its text, whose names go to ``left_out``; None if there is nothing else."""
+    if is_structured(space):
+        parts = [(key, _without_text(part, f"{name}{key}.", left_out)) for key, part in parts_of(space)]
+        kept = [(key, part) for key, part in parts if part is not None]
+        return spaces.Dict(kept) if kept else None
+    if space.dtype is None or space.dtype.kind != "U":  # MiniGrid has a class of its own for text
+        return space
+    left_out.append(name[:-1])
+    return None
+
+
+def _read(kept: spaces.Space[Any], observation: Any) -> Any:
+    if isinstance(kept, spaces.Dict):
+        return {key: _read(part, observation[key]) for key, part in kept.items()}
+    return observation

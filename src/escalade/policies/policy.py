@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from escalade.envs.actions import ActionMap
 from escalade.envs.masks import MASK, maskable, read_masks
 from escalade.envs.spaces import as_batch, describe, moments_size, observation_shape, observation_size
-from escalade.envs.structured import as_batch_of_parts, is_structured
+from escalade.envs.structured import as_batch_of_parts
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.drawing import ActedEpisodes, make_draws, only_legal
@@ -217,7 +217,7 @@ class Policy(nn.Module):
             rows = action_mask if batched else [action_mask]
             outputs = only_legal(outputs, read_masks(self.actions.space, rows, len(batch)))
         actions = self._map(outputs)
-        if is_structured(self.actions.space):
+        if self.actions.parts:
             return as_batch_of_parts(self.actions.space, actions) if batched else actions[0]
         if batched:
             return actions

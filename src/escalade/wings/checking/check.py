@@ -114,7 +114,7 @@ def _spaces(environment: Environment, actions: ActionMap) -> Finding:
     sizes = f"{observation_size(environment.observation_space)} numbers in, {actions.outputs} out"
     if environment.text_parts:
         sizes += f"; text is left out: {', '.join(environment.text_parts)}"
-    if "rescale" in actions.bounding:
+    if any("rescale" in part.bounding for part in actions.leaves):
         sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
     innermost = [part.space for part in actions.leaves]
     boxes = [part for part in innermost if isinstance(part, spaces.Box)]
