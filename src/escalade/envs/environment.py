@@ -21,7 +21,7 @@ from escalade.envs.masks import LegalActions, mask_in_info
 from escalade.envs.objects import Bullet, EarlyEnd, is_bullet
 from escalade.envs.pixels.frames import Frames
 from escalade.envs.pixels.wrappers import frame_limit, is_atari
-from escalade.envs.process import close, closed_on_error, headless, mujoco_quiet, quiet
+from escalade.envs.process import closed_at_end, closed_on_error, headless, mujoco_quiet, quiet
 from escalade.envs.providers import pip_line
 from escalade.envs.spaces import check_observation_space, plain
 from escalade.envs.structured import readable
@@ -209,7 +209,7 @@ def resolve(
         raise InputError(f"`backend` {backend} has no {spec.id}, which only EnvPool has: leave `backend` out")
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
     observation, action = plain(env.observation_space), plain(env.action_space)
-    try:
+    with closed_at_end(env):
         check_observation_space(observation)
         # Wrappers may add entries of their own: what is missing is then told by the first episodes.
         known = env.unwrapped.infos if bare.exclusive and not wrappers else bare.info_keys  # type: ignore[attr-defined]
@@ -220,8 +220,6 @@ def resolve(
             )
         if reward_info is not None:
             info_number(_first_step_info(env, env_id), reward_info)
-    finally:
-        close(env)
     return replace(
         bare,
         backend=BACKEND if bare.exclusive else backend,
@@ -281,11 +279,8 @@ def first_info(environment: Environment) -> list[str]:
     Raises:
         EnvironmentFailure: the environment raised.
     """
-    env = environment.make()
-    try:
+    with closed_at_end(environment.make()) as env:
         return list(map(str, _first_step_info(env, environment.id)))
-    finally:
-        close(env)
 
 
 def _first_step_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any]:

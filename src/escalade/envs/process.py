@@ -82,6 +82,15 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
+def closed_at_end(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Env[Any, Any]]:
+    """Give the block the environment, and close it afterwards."""
+    try:
+        yield env
+    finally:
+        close(env)
+
+
+@contextmanager
 def closed_on_error(env: gymnasium.Env[Any, Any]) -> Iterator[None]:
     """Close the environment where the block raises."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle, islice, zip_longest
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from escalade.envs.backends import BACKENDS
 from escalade.envs.environment import Environment
 from escalade.envs.masks import LegalActions
-from escalade.envs.process import close
+from escalade.envs.process import closed_at_end
 from escalade.envs.spaces import flatten
 from escalade.envs.wrapping import one_bool, one_number
 from escalade.errors import one_line
@@ -103,11 +104,8 @@ class Player:
 
     def fresh(self, seed: int) -> Iterator[NDArray[Any]]:
         """Yield the turns of an episode in a new object."""
-        env = self.new()
-        try:
+        with closed_at_end(self.new()) as env:
             yield from self.turns(env, seed)
-        finally:
-            close(env)
 
 
 def probe_purity(environment: Environment) -> Purity:
@@ -140,16 +138,14 @@ def _probe(player: Player) -> Purity:
 
 
 def _difference_in_a_used_one(player: Player, first: list[NDArray[Any]]) -> int | None:
-    began, env, step = time.monotonic(), player.new(), None
-    try:
+    began, step = time.monotonic(), None
+    with closed_at_end(player.new()) as env:
         for _ in islice(player.turns(env, _OTHER_SEED), _OTHER_TURNS):
             pass
         for _ in range(_REPLAYS):
             step = _difference(first, player.turns(env, _SEED))
             if step is not None or time.monotonic() - began > _SECONDS:
                 break
-    finally:
-        close(env)
     return step
 
 
@@ -158,19 +154,13 @@ def _probe_side_by_side(player: Player, alone: list[NDArray[Any]]) -> Purity:
 
     A worker holds many objects at once, and how many depends on the number of workers.
     """
-    env = player.new()
-    try:
+    with closed_at_end(player.new()) as env, ExitStack() as opened:
         try:
-            other = player.new()
+            other = opened.enter_context(closed_at_end(player.new()))
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
             return Purity("single", problem=one_line(problem))
-        try:
-            both = zip_longest(player.turns(env, _SEED), islice(player.turns(other, _OTHER_SEED), _TURNS))
-            step = _difference(alone, (seen for seen, _ in both if seen is not None))
-        finally:
-            close(other)
-    finally:
-        close(env)
+        both = zip_longest(player.turns(env, _SEED), islice(player.turns(other, _OTHER_SEED), _TURNS))
+        step = _difference(alone, (seen for seen, _ in both if seen is not None))
     return Purity("pure" if step is None else "shared", step)
 
 

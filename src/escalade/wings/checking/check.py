@@ -22,7 +22,7 @@ from escalade.config.options import Config
 from escalade.envs import ActionMap, Environment, Purity, SlotError, probe_purity, settle_backend
 from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.masks import LegalActions, advice, mask_in_info
-from escalade.envs.process import close
+from escalade.envs.process import closed_at_end
 from escalade.envs.purity import Player
 from escalade.envs.spaces import UnsupportedSpace, observation_size
 from escalade.envs.wrapping import Misfit
@@ -129,15 +129,10 @@ def _rules(environment: Environment) -> tuple[None, Status, str]:
     while isinstance(inner, gymnasium.Wrapper):  # its `unwrapped` may be of another library
         inner = inner.env
     legal = LegalActions(mask_in_info(inner))
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            legal.reset(seed=0)
-            check_gymnasium_rules(
-                legal if legal.masked else inner, skip_render_check=True, skip_close_check=True
-            )
-    finally:
-        close(env)
+    with closed_at_end(env), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        legal.reset(seed=0)
+        check_gymnasium_rules(legal if legal.masked else inner, skip_render_check=True, skip_close_check=True)
     said = [_described(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message))]
     if said:
         return None, "warning", "; ".join(dict.fromkeys(said))
@@ -174,9 +169,9 @@ def _repeated(space: gymnasium.Space[Any]) -> list[Any]:
 
 def _play(player: Player, seconds: float) -> tuple[list[int], int]:
     """Look at all that comes back; return the lengths of whole episodes, and the steps taken in all."""
-    env, limit = player.new(), player.environment.max_episode_steps
+    limit = player.environment.max_episode_steps
     lengths, steps, deadline = list[int](), 0, time.monotonic() + seconds
-    try:
+    with closed_at_end(player.new()) as env:
         while steps < _STEPS and time.monotonic() < deadline:
             began = steps
             for length, seen in enumerate(player.turns(env, seed=len(lengths), skipped=began)):
@@ -189,8 +184,6 @@ def _play(player: Player, seconds: float) -> tuple[list[int], int]:
                     break
             else:
                 lengths.append(length)
-    finally:
-        close(env)
     return lengths, steps
 
 
