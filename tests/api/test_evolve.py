@@ -684,6 +684,15 @@ def test_numbers_of_every_kind_are_fitness(number):
 nan, inf = float("nan"), float("inf")
 
 
+class Wordless(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+def wordless(module):
+    raise Wordless
+
+
 @pytest.mark.parametrize(
     ("fitness", "message"),
     [
@@ -700,6 +709,7 @@ nan, inf = float("nan"), float("inf")
             lambda m: list(m)[9],
             r"fitness raised IndexError: .* \(member 0, generation 1; line \d+ of test_evolve.py",
         ),
+        (wordless, r"fitness raised Wordless: <exception str\(\) failed> \(member 0, generation 1"),
     ],
 )
 @pytest.mark.parametrize("workers", [0, 1])

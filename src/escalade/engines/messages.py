@@ -11,7 +11,7 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
-from escalade.errors import InputError
+from escalade.errors import InputError, one_line
 from escalade.support.shared_memory import LARGE, SharedMemory
 
 
@@ -27,7 +27,7 @@ def dumped(value: Any, **how: Any) -> bytes:
         data: bytes = cloudpickle.dumps(value, **how)
     except Exception as problem:
         raise InputError(
-            f"the work cannot be sent to worker processes ({type(problem).__name__}: {problem}): "
+            f"the work cannot be sent to worker processes ({one_line(problem)}): "
             "use `workers=0` or `engine=threads`"
         ) from problem
     return data

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from escalade.engines.base import Feed
-from escalade.errors import EnvironmentFailure, InputError, in_words, place_of
+from escalade.errors import EnvironmentFailure, InputError, in_words, one_line, place_of
 from escalade.perturbation import (
     CenterPopulation,
     NoiseSource,
@@ -158,10 +158,8 @@ class FitnessWork:
             if isinstance(problem, self.setup.catch):
                 feed.put_raised(item, in_words(problem))
                 return [[math.nan]] * len(individuals[1])
-            raise EnvironmentFailure(
-                f"fitness raised {type(problem).__name__}: {problem} "
-                f"({self.job.describe(item)}; {place_of(problem)})"
-            ) from problem
+            said = f"{one_line(problem)} ({self.job.describe(item)}; {place_of(problem)})"
+            raise EnvironmentFailure(f"fitness raised {said}") from problem
         try:
             return _rows(value, len(individuals[1]), self.setup.batched)
         except EnvironmentFailure as wrong:

@@ -15,7 +15,7 @@ from escalade.envs.masks import MASK, maskable
 from escalade.envs.process import close
 from escalade.envs.providers import pip_line
 from escalade.envs.wrapping import one_bool, one_number
-from escalade.errors import EnvironmentFailure, InputError, StorageFailure
+from escalade.errors import EnvironmentFailure, InputError, StorageFailure, one_line, text_of
 
 if TYPE_CHECKING:
     from escalade.policies.policy import Policy
@@ -70,10 +70,11 @@ def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
         line = pip_line(environment.spec, problem)
         raise InputError(f"environment {environment.id} needs a package to draw: {line}") from problem
     except (Exception, SystemExit) as problem:
-        if env is None and "render_mode" in str(problem):
+        if env is None and "render_mode" in text_of(problem):
             raise InputError(f"environment {environment.id} has no {lacks}") from problem
+        said = one_line(problem)
         raise EnvironmentFailure(
-            f"environment {environment.id} failed while it was drawn: {type(problem).__name__}: {problem}"
+            f"environment {environment.id} failed while it was drawn: {said}"
         ) from problem
     finally:
         if env is not None:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from escalade.errors import InputError
+from escalade.errors import InputError, one_line
 from escalade.perturbation.address import Stream, hash64
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES, Request
@@ -153,9 +153,8 @@ def _from_factory(policy: str, inputs: int | tuple[int, ...], outputs: int) -> n
     try:
         network = factory(inputs, outputs)
     except Exception as problem:  # whatever the user's code raises
-        raise InputError(
-            f"`policy` {policy}({inputs}, {outputs}) raised {type(problem).__name__}: {problem}"
-        ) from problem
+        said = one_line(problem)
+        raise InputError(f"`policy` {policy}({inputs}, {outputs}) raised {said}") from problem
     if not isinstance(network, nn.Module):
         raise InputError(f"`policy` {policy} made a {type(network).__name__}, not an nn.Module")
     return network.eval()

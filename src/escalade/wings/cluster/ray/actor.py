@@ -20,7 +20,7 @@ from escalade.engines.base import EngineOptions, Factory, Feed, Work
 from escalade.engines.feed import JobDropped
 from escalade.engines.processes import ProcessEngine
 from escalade.engines.results import Results
-from escalade.errors import EngineFailure, EscaladeError
+from escalade.errors import EngineFailure, EscaladeError, one_line
 from escalade.support.machine import versions
 from escalade.support.own_process import become_worker
 from escalade.wings.cluster.ray.messages import UnfitNode
@@ -161,7 +161,7 @@ def difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
 
 def _as_ours(problem: BaseException, node: str) -> EscaladeError:
     """An exception of Escalade's for any: Ray can carry it, and its text says all that a user needs."""
-    said = str(problem) if isinstance(problem, EscaladeError) else f"{type(problem).__name__}: {problem}"
+    said = str(problem) if isinstance(problem, EscaladeError) else one_line(problem)
     missing = next((cause for cause in _causes(problem) if isinstance(cause, ImportError)), None)
     if missing is not None:
         name = missing.name or missing
