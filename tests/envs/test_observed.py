@@ -67,7 +67,12 @@ class Fractions(Tiny):
         return super().reset(seed=seed)[0] / 255, {}
 
 
-def test_real_numbers_for_pixels_are_refused():
-    vector = vectorize(resolve(f"{__name__}:Fractions"), 1)
-    with pytest.raises(InputError, match=r"`reset` gave an observation of float64, where .* of uint8"):
-        vector.reset(np.zeros(1, np.int64), np.zeros(1, np.int64))
+def test_real_numbers_for_pixels_are_refused_and_the_wrapper_is_named_that_takes_them():
+    slots = np.zeros(1, np.int64)
+    with pytest.raises(
+        InputError, match=r"`reset` gave an observation of float64, where .* of uint8"
+    ) as told:
+        vectorize(resolve(f"{__name__}:Fractions"), 1).reset(slots, slots)
+    named = str(told.value).rpartition("`wrappers` ")[2]
+    seen = vectorize(resolve(f"{__name__}:Fractions", wrappers=[named]), 1).reset(slots, slots)
+    assert 0 < seen.max() <= 1

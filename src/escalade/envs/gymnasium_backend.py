@@ -144,12 +144,14 @@ class GymnasiumVector:
         given = observation if self._plain else flatten(self._space, observation)
         # numpy would spread one number over the row
         wrong = f"shape {np.shape(given)}" if np.shape(given) != self._shape else ""
+        other = ""
         if self._dtype is np.uint8 and np.asarray(given).dtype.kind == "f":
             wrong = str(np.asarray(given).dtype)
+            other = f", or give `wrappers` gymnasium.wrappers:DtypeObservation('{wrong}')"
         if wrong:
             raise InputError(
                 f"environment {self._environment.id}: `{method}` gave an observation of {wrong}, where its "
-                f"space has {self._shape} of {self._space.dtype}: fix the environment or its space"
+                f"space has {self._shape} of {self._space.dtype}: fix the environment or its space{other}"
             )
         return given
 
