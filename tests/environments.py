@@ -549,14 +549,14 @@ class ByHand(gymnasium.Env[Any, Any]):
     """A wrapper that is none of Gymnasium's; it calls the reset of what it wraps without a seed."""
 
     def __init__(self, env: Any) -> None:
-        self.env = env
+        self._env = env
         self.observation_space, self.action_space = env.observation_space, env.action_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
-        return self.env.reset()
+        return self._env.reset()
 
     def step(self, action: Any) -> Any:
-        return self.env.step(action)
+        return self._env.step(action)
 
 
 _walk = Walk()
@@ -565,6 +565,11 @@ _walk = Walk()
 def same() -> Any:
     """Return one object for all."""
     return _walk
+
+
+def same_in_wrappers() -> Any:
+    """Return a new wrapper around one object for all."""
+    return gymnasium.wrappers.TimeLimit(_walk, 5)
 
 
 def same_by_hand() -> Any:

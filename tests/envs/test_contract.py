@@ -147,7 +147,7 @@ def test_a_misfit_ends_training_in_one_line(name, said, tmp_path):
         escalade.train(f"{__name__}:{name}", run_dir=tmp_path / "run", **options)
 
 
-@pytest.mark.parametrize("name", ["same", "same_by_hand", "Twice"])
+@pytest.mark.parametrize("name", ["same", "same_in_wrappers", "same_by_hand", "Twice"])
 def test_one_object_for_all_episodes_is_refused(name, tmp_path):
     environment = resolve(f"tests.environments:{name}")
     with pytest.raises(InputError, match=r"^environment .* object was returned twice, .* in every call$"):
