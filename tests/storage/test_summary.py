@@ -66,7 +66,8 @@ def test_a_damaged_summary_counts_as_none(damage, run, capsys):
 
 
 @pytest.mark.parametrize(
-    ("column", "cell"), [("return_mean", "x"), ("seconds", "1e308"), ("nonfinite", ""), ("env_steps", "inf")]
+    ("column", "cell"),
+    [("return_mean", "x"), ("seconds", "1e308"), ("nonfinite", ""), ("episodes", ""), ("eval_steps", "inf")],
 )
 def test_a_damaged_progress_is_refused_before_anything_is_trained(column, cell, run, capsys):
     heading, first, *others = run.progress.read_text().splitlines()

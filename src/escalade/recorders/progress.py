@@ -15,8 +15,9 @@ from escalade.recorders.tables import TableFile, columns_in, kept_rows, whole_li
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
 
-_ALWAYS = ("generation", "seconds", "nonfinite")  # counts, and a time, that every row has
-_MOST = 10**12
+_MOST = 10**12  # of counts and times
+_KINDS = {column.name: str(column.type) for column in fields(Row)}
+_BOUNDED = ["seconds", *(name for name, kind in _KINDS.items() if kind.startswith("int"))]
 
 
 class ProgressFile(TableFile):
@@ -86,8 +87,8 @@ def _columns(text: str, path: Path) -> dict[str, list[float]]:
         table = columns_in(text)
         names = dict.fromkeys([*COLUMNS, *table])
         found = {name: [float(cell or "nan") for cell in table[name]] for name in names}
-        known = all(0 <= value <= _MOST for name in _ALWAYS for value in found[name])
-        if not known or any(value < 0 or value > _MOST for value in found["env_steps"]):
+        bounded = [(value, "None" in _KINDS[name]) for name in _BOUNDED for value in found[name]]
+        if not all(0 <= value <= _MOST or (lacks and math.isnan(value)) for value, lacks in bounded):
             raise ValueError("a count, or a time, that is none")
         return found
     except (KeyError, ValueError, csv.Error):
@@ -104,9 +105,6 @@ def read_rows(path: Path) -> list[Row]:
     """
     columns = read_progress(path)
     return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]
-
-
-_KINDS = {column.name: str(column.type) for column in fields(Row)}
 
 
 def _row(numbers: dict[str, float]) -> Row:
