@@ -50,6 +50,7 @@ DAMAGES = {
     "a long time": edited(seconds=1e308),
     "a large number": edited(env_steps=10**400),
     "a list for a number": edited(eval_return_std=[1.0]),
+    "a mean alone": edited(eval_return_std="missing"),
     "a truth for a number": edited(eval_return_mean=True),
     "no count": edited(generations=None),
 }

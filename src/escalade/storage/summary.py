@@ -22,6 +22,7 @@ def is_summary(found: Any) -> bool:
         and isinstance(found["stop_reason"], str)
         and all(_is_number(value) and 0 <= value <= _MOST for value in counts if value is not None)
         and all(_is_number(value) for value in numbers if value is not None)
+        and (found.get("eval_return_mean") is None) == (found.get("eval_return_std") is None)
     )
 
 
