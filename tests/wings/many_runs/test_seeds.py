@@ -65,5 +65,5 @@ def test_a_run_of_evolve_in_the_place_of_a_seed_is_refused(tmp_path):
     first = escalade.train("CartPole-v1", run_dir=tmp_path / "first", policy="linear", **TINY)
     evolved = {"population": 4, "generations": 1, "run_dir": tmp_path / "runs" / "seed0"}
     escalade.evolve(nn.Linear(2, 1), fitness, **evolved)
-    with pytest.raises(InputError, match="seed0 is a run of escalade.evolve"):
+    with pytest.raises(InputError, match=r"seed0 is a run of escalade\.evolve"):
         escalade.train("CartPole-v1", seeds=[0], start_from=first, run_dir=tmp_path / "runs", **TINY)
