@@ -178,7 +178,8 @@ def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(run
     for run in runs[:2]:
         shutil.copytree(run, tmp_path / run.name)
     said = tmp_path / runs[1].name / "summary.json"
-    said.write_text(json.dumps(json.loads(said.read_text()) | {"eval_return_mean": None}))
+    diverged = dict.fromkeys(("eval_return_mean", "eval_return_std"))
+    said.write_text(json.dumps(json.loads(said.read_text()) | diverged))
     (line,) = escalade.compare(tmp_path).lines
     (other,) = escalade.compare(tmp_path / runs[0].name).lines
     assert (len(line.runs), line.ended) == (2, 2)
