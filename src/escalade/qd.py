@@ -47,7 +47,7 @@ _SMALLEST = 1e-11
 _GROUPS = ("environment", "frames", "policy")
 _FURTHER = (
     *("behaviour", "episodes_per_member", "episode_seeds"),
-    *("workers", "envs_per_worker", "engine", "worker_resources", "step_timeout"),
+    *("workers", "num_envs", "engine", "worker_resources", "step_timeout"),
 )
 _OTHERS_BUSINESS = ("start_from", "cutoff", "normalize_observations")  # which a run learns or moves
 _TAKEN = {

@@ -47,6 +47,7 @@ TYPED = [
     ("train --config broken.toml", ["broken.toml", "is not TOML"]),
     ("train --config unknown.toml", ["unknown.toml", "'popluation'", "did you mean population"]),
     ("train ENV --popluation 8", ["unknown flag --popluation", "did you mean --population"]),
+    ("train CartPole-v1 --device cuda", ["CartPole-v1 steps on the CPU, and so do its policies"]),
     ("train config.toml", ["environment config.toml names a file: one of options is given as --config"]),
     ("resume RUN_", ["there is no run folder", "did you mean"]),
     ("render EMPTY", ["EMPTY", "is not a run folder"]),

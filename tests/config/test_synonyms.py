@@ -10,7 +10,7 @@ from escalade.cli import main as cli
     [
         ("--learning-rate", "; did you mean --lr?"),
         ("--optimizer", ": use --strategy openai-es:optimizer=sgd"),
-        ("--device", ": policies of environments run on the CPU"),
+        ("--gpu", "; did you mean --device?"),
     ],
 )
 def test_a_flag_of_another_program(flag, hint, capsys):

@@ -54,9 +54,7 @@ def test_the_number_of_objects_changes_no_bit(policy, counted, tmp_path):
     digests, built = set(), []
     for number in (None, 1, 2, 64):
         Counted.built = 0
-        run = escalade.train(
-            Counted, envs_per_worker=number, policy=policy, run_dir=tmp_path / str(number), **SMALL
-        )
+        run = escalade.train(Counted, num_envs=number, policy=policy, run_dir=tmp_path / str(number), **SMALL)
         digests.add(run.summary["params_sha256"])
         built.append(Counted.built)
     assert len(digests) == 1
@@ -73,16 +71,16 @@ def test_two_objects_are_used_where_building_takes_long(counted, clock, tmp_path
 
 def test_an_environment_that_may_exist_once_needs_one_object(counted, tmp_path):
     Counted.most = 1
-    with pytest.raises(escalade.EnvironmentFailure, match=r"only one emulator .* `envs_per_worker=1`"):
+    with pytest.raises(escalade.EnvironmentFailure, match=r"only one emulator .* `num_envs=1`"):
         escalade.train(Counted, run_dir=tmp_path / "many", **SMALL)
     Counted.alive = 0
-    run = escalade.train(Counted, envs_per_worker=1, run_dir=tmp_path / "one", **SMALL)
+    run = escalade.train(Counted, num_envs=1, run_dir=tmp_path / "one", **SMALL)
     assert run.summary["generations"] == 2
 
 
 def test_other_backends_take_the_number_too():
     environment = resolve("CartPole-v1")
     for number, slots in ((None, 8), (3, 3), (99, 8)):
-        vector = vectorize(replace(environment, envs_per_worker=number), 8)
+        vector = vectorize(replace(environment, num_envs=number), 8)
         assert vector.slots == slots
         vector.close()

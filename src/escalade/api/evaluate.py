@@ -82,6 +82,7 @@ def evaluate(
     centre: int | None = None,
     backend: BackendName | None = None,
     workers: int | None = None,
+    device: str | None = None,
     network: nn.Module | None = None,
     info_keys: Sequence[str] | None = None,
     behaviour: str | Callable[[Any], Any] | None = None,
@@ -100,6 +101,7 @@ def evaluate(
         backend: may differ from training's.
         workers: worker processes of this machine; the run's own number when None, or one a core where those
             were a cluster's.
+        device: of a batched world and its policies; the run's own when None.
         network: a module like the one that was trained, where that was the user's own.
         info_keys: entries of the episodes' last infos to report; the run's own when None.
         behaviour: numbers that say how an episode went, as the option ``behaviour`` has them, or a function;
@@ -111,7 +113,8 @@ def evaluate(
         EnvironmentFailure: the environment raised; with ``on_error="worst"``, in more than a tenth.
     """
     whole_number(episodes, "`episodes`", 1)
-    given: dict[str, Any] = {"workers": workers, "backend": backend, "seed": seed, "info_keys": info_keys}
+    given: dict[str, Any] = {"workers": workers, "backend": backend, "device": device, "seed": seed}
+    given["info_keys"] = info_keys
     given |= {"behaviour": None if behaviour == "none" else behaviour, "env_kwargs": env_kwargs or {}}
     changes = from_values({name: value for name, value in named(given).items() if value is not None})
     other = changes["env_kwargs"]
@@ -173,7 +176,7 @@ def _played(saved: SavedPolicy, config: Config, parts: Parts, episodes: int) -> 
     engine = parts.start_engine(config)
     try:
         with one_thread():  # as in training, where there are no workers
-            return Episodes.of(engine.run(job, job.items))
+            return parts.play(engine, job)
     finally:
         engine.close()
 

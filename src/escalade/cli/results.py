@@ -35,7 +35,7 @@ def add_eval(commands: Any) -> None:
     _add_policy(parser, seed="the run's")
     add_argument(parser, "--episodes", "N", "how many", "100")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
-    add_options(parser, ["env_kwargs", "backend", "workers", "info_keys"], default="the run's")
+    add_options(parser, ["env_kwargs", "backend", "workers", "device", "info_keys"], default="the run's")
 
 
 def add_render(commands: Any) -> None:

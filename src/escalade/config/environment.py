@@ -49,6 +49,9 @@ class EnvironmentOptions:
     )
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "simulator backend", choices=BACKEND_CHOICES, settled=True)
+    device: str = _more_environment(
+        "cpu", "device of a batched world and of its policies: cpu, cuda, cuda:1, mps", form="DEVICE"
+    )
     max_episode_steps: int | None = _environment(
         None, "step limit of an episode", unset="its own, or 5,000", min=1, max=_INT32, settled=True
     )

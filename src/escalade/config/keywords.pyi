@@ -21,7 +21,7 @@ class ResumeOptions(TypedDict, total=False):
     seconds: float | None
     target_return: float | None
     workers: int | None
-    envs_per_worker: int | None
+    num_envs: int | None
     engine: EngineName
     worker_resources: dict[str, Any]
     step_timeout: float | None

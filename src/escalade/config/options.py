@@ -181,8 +181,11 @@ class Config(EnvironmentOptions):
     workers: int | None = _free(
         None, "worker processes; 0 runs everything in this one", unset="one a core", min=0, max=10**4
     )
-    envs_per_worker: int | None = _more_free(
-        None, "episodes a worker runs at once", unset="64 to 1024; 1 if slow to build", min=1
+    num_envs: int | None = _more_free(
+        None,
+        "episodes a worker runs at once; of a batched world all that it has",
+        unset="64 to 1024; 1 if slow to build; of a batched world a generation's, 4096 at most",
+        min=1,
     )
     engine: str = _free("local", "execution engine", choices=ENGINES)
     worker_resources: dict[str, Any] = _more_free(

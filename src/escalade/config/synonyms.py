@@ -17,8 +17,9 @@ _MEANT: Final[dict[str, tuple[str, ...]]] = {
     "target_return": ("early_stop", "early_stopping"),
     "env_steps": ("total_timesteps", "timesteps"),
     "generations": ("epochs", "iterations"),
-    "workers": ("num_workers", "n_jobs", "num_envs", "n_envs"),
+    "workers": ("num_workers", "n_jobs", "n_envs"),
     "run_dir": ("save",),
+    "device": ("gpu", "cuda", "gpus"),
 }
 """Options, and what other programs call them."""
 
@@ -36,16 +37,9 @@ OF_STRATEGIES: Final[dict[str, str]] = {
 """Option names that belong to strategies here, and the text of ``strategy`` that has them."""
 
 
-_NO_DEVICE: Final = ": policies of environments run on the CPU; escalade.evolve, in Python, takes a device"
-
-_NOWHERE: Final[dict[str, str]] = dict.fromkeys(("device", "gpu", "cuda", "gpus"), _NO_DEVICE)
-
-
 def meant(word: str, options: Mapping[str, str]) -> str:
     """Return ``"; did you mean X?"`` for a word that is no option; ``options`` says how each is written."""
     name = word.removeprefix("--").replace("-", "_")
-    if name in _NOWHERE:
-        return _NOWHERE[name]
     if name in OF_STRATEGIES:
         return f": use `strategy={OF_STRATEGIES[name]}`"
     option = SYNONYMS.get(name, "")

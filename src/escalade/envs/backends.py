@@ -59,8 +59,9 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         fresh=True,
     ),
     "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", most_rows=64, python=True),
+    "batched": BackendEntry("a batched world", "escalade.wings.worlds.rollouts", most_rows=4096, fresh=True),
 }
-"""Backends in the order in which ``auto`` tries them. The last one runs everything."""
+"""Backends in the order in which ``auto`` tries them. ``gymnasium`` runs everything but batched worlds."""
 
 CHOICES: Final = ChainMap[str, Any](BACKENDS, {"auto": None})
 """Names that the option takes: ``auto``, and every backend there is, those of a user's module too."""

@@ -15,6 +15,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.wrappers import TimeLimit
 
 from escalade.envs.backends import BACKENDS
+from escalade.envs.batched import BatchedSpec, refuse_device
 from escalade.envs.envpool.worlds import BACKEND, WorldSpec, find_world
 from escalade.envs.lookup import FactorySpec, described, find_spec, is_gymnasiums_own
 from escalade.envs.masks import LegalActions, mask_in_info
@@ -73,8 +74,10 @@ class Environment:
     """Names of text parts of an observation, which are left out."""
     forgiving: bool = False
     """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
-    envs_per_worker: int | None = None
+    num_envs: int | None = None
     """The most episodes that one process runs at once; None leaves it to the backend."""
+    device: str = "cpu"
+    """The device of a batched world."""
 
     @property
     def id(self) -> str:
@@ -89,7 +92,12 @@ class Environment:
     @property
     def exclusive(self) -> bool:
         """True where only one backend has the environment, and it is not Gymnasium's."""
-        return isinstance(self.spec, WorldSpec)
+        return isinstance(self.spec, WorldSpec | BatchedSpec)
+
+    @property
+    def batched(self) -> bool:
+        """True if episodes step together, ``num_envs`` of them: see :mod:`escalade.envs.batched`."""
+        return isinstance(self.spec, BatchedSpec)
 
     @property
     def plain(self) -> bool:
@@ -102,6 +110,8 @@ class Environment:
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """One Gymnasium environment in its wrappers; images have their channels first."""
+        if isinstance(self.spec, BatchedSpec):
+            return self.spec.one(self, render_mode)
         extra = {} if render_mode is None else self._rendering(render_mode)
         own, outer = self.limits
         with quiet(), mujoco_quiet() if "mujoco" in str(self.spec.entry_point) else nullcontext():
@@ -160,6 +170,9 @@ def resolve(
     early_end: int | tuple[int, ...] | None = None,
     info_keys: Sequence[str] = (),
     behaviour_keys: Sequence[str] = (),
+    device: str = "cpu",
+    num_envs: int | None = None,
+    generation: int = 1,
 ) -> Environment:
     """Look an environment up, build it once to read its spaces, and check that it can be used.
 
@@ -177,6 +190,9 @@ def resolve(
         early_end: steps of negative reward that end an episode: see :class:`EarlyEnd`.
         info_keys: entries of an episode's last info that are reported of it.
         behaviour_keys: entries that are wanted beside them.
+        device: of a batched world.
+        num_envs: the most episodes that one process runs at once; of a batched world all that it has.
+        generation: episodes of a batched world if ``num_envs`` is None.
 
     Raises:
         InputError: unknown id, missing package, unsupported space, arguments it does not take, or a
@@ -202,7 +218,12 @@ def resolve(
         early_end=early_end,
         info_keys=(*info_keys, *further),
         behaviour_keys=further,
+        device=device,
+        num_envs=num_envs,
     )
+    if isinstance(spec, BatchedSpec):
+        return spec.resolved(replace(bare, num_envs=num_envs or generation))
+    refuse_device(env_id, device)
     bare, env = _first(bare, env_id)
     spec = bare.spec
     if bare.exclusive and backend not in ("auto", BACKEND):

@@ -56,7 +56,7 @@ class GymnasiumVector:
         self._envs: dict[int, gymnasium.Env[Any, Any]] = {}
         self.raised: dict[int, str] = {}
         """Exceptions of the slots' environments, in words; a slot's next episode has a new environment."""
-        chosen = environment.fresh or environment.envs_per_worker is not None
+        chosen = environment.fresh or environment.num_envs is not None
         self.room = slots if chosen else 1
         """Slots that may be used now; fewer than all if objects are slow to build, and nobody chose."""
         self._began: dict[int, float] = {}  # when a slot built its first object, until that has stepped
@@ -196,7 +196,7 @@ class GymnasiumVector:
                 raise
             raise EnvironmentFailure(
                 f"environment {self._environment.id} could not be built once more beside {len(others)} in "
-                f"the same process ({in_words(problem)}): `envs_per_worker=1` uses one for all episodes of a "
+                f"the same process ({in_words(problem)}): `num_envs=1` uses one for all episodes of a "
                 "worker"
             ) from problem
         if others and _innermost(made) is _innermost(others[0]):

@@ -15,6 +15,7 @@ import gymnasium
 from gymnasium import error
 from gymnasium.envs.registration import EnvSpec
 
+from escalade.envs.batched import PROVIDERS, BatchedSpec, find_provided, is_world, vector_only
 from escalade.envs.envpool.worlds import all_ids, find_world
 from escalade.envs.providers import register
 from escalade.errors import InputError, nearest
@@ -43,6 +44,8 @@ def find_spec(env_id: str) -> EnvSpec:
     module, colon, name = env_id.rpartition(":")
     if module == "zoo":
         raise InputError(f"{env_id} is a policy, not an environment: give {name}, and `start_from` {env_id}")
+    if module in PROVIDERS:
+        return find_provided(module, name)
     if file := _FILE.fullmatch(env_id):
         folder = os.path.abspath(os.path.dirname(env_id.partition(":")[0]))
         where = "" if folder == os.getcwd() else ", in the folder that holds it"
@@ -53,7 +56,7 @@ def find_spec(env_id: str) -> EnvSpec:
     if colon:
         place = import_named(module, f"environment {env_id}")
         if name.isidentifier() and callable(factory := getattr(place, name, None)):
-            return FactorySpec(id=name, entry_point=factory)
+            return (BatchedSpec if is_world(factory) else FactorySpec)(id=name, entry_point=factory)
     register(name)
     try:
         with without_warnings():  # "a newer version exists": the user chose this one
@@ -62,12 +65,7 @@ def find_spec(env_id: str) -> EnvSpec:
         if (world := None if colon else find_world(name)) is not None:
             return world
         raise InputError(f"unknown environment {env_id!r}{_meant(name, place)}") from None
-    if found.entry_point is None:
-        raise InputError(
-            f"environment {env_id} can only be made as a vector environment (gymnasium.make_vec), and these "
-            "are not supported yet: register an `entry_point` that makes one environment"
-        )
-    return found
+    return vector_only(name) if found.entry_point is None else found
 
 
 def described(made: Any) -> str:

@@ -16,6 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
+from escalade.envs.batched import BatchedSpec
 from escalade.envs.environment import Environment
 from escalade.envs.masks import LegalActions
 from escalade.envs.process import closed_at_end
@@ -39,10 +40,11 @@ class Purity:
     ``pure``: no difference was seen. ``history``: an object that had run other episodes gave a different
     one than a new object. ``random``: two new objects gave different ones. ``shared``: an object gave a
     different one while a second object ran beside it. ``single``: a second object could not be built beside
-    the first. ``unknown``: the replay failed.
+    the first. ``batch``: a batched world gave different episodes when they began again. ``unknown``: the
+    replay failed.
     """
 
-    verdict: Literal["pure", "history", "random", "shared", "single", "unknown"]
+    verdict: Literal["pure", "history", "random", "shared", "single", "batch", "unknown"]
     step: int | None = None
     """The step after which the two episodes first differ; 0 is the reset."""
     problem: str = ""
@@ -61,7 +63,9 @@ class Purity:
             f"(an episode differs from step {self.step} on while another one runs beside it), {cost}; make "
             "what they share in `__init__`: `fresh_environments` cannot help",
             "single": f"a second object of {env_id} could not be built beside the first ({self.problem}): "
-            "use `envs_per_worker=1`",
+            "use `num_envs=1`",
+            "batch": f"{env_id} does not repeat a batch of episodes to the last bit (two differ from step "
+            f"{self.step} on), {cost}: many simulators do not on a GPU",
             "unknown": f"{env_id} could not be replayed to see if it keeps its seed: {self.problem}",
         }
         return notes.get(self.verdict)
@@ -117,6 +121,8 @@ def probe_purity(environment: Environment) -> Purity:
     if environment.backend != "auto" and BACKENDS[environment.backend].fresh and not environment.exclusive:
         return Purity("pure")
     try:
+        if isinstance(environment.spec, BatchedSpec):
+            return environment.spec.purity(environment)
         return _probe(Player(environment, _OTHER_TURNS))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return Purity("unknown", problem=one_line(problem))
@@ -132,7 +138,7 @@ def _probe(player: Player) -> Purity:
     elif (step := _difference_in_a_used_one(player, first)) is not None:
         again = _difference(first, player.fresh(_SEED))
         return Purity("history", step) if again is None else Purity("random", again)
-    elif environment.envs_per_worker == 1:  # no worker has two, or none may
+    elif environment.num_envs == 1:  # no worker has two, or none may
         return Purity("pure")
     return _probe_side_by_side(player, first)
 

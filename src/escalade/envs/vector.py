@@ -116,9 +116,9 @@ def _runs(backend: str, environment: Environment) -> bool:
 
 
 def vectorize(environment: Environment, slots: int) -> VectorEnvironment:
-    """Slots for up to ``slots`` concurrent episodes, or ``envs_per_worker``, on the environment's backend."""
+    """Slots for up to ``slots`` concurrent episodes, or ``num_envs``, on the environment's backend."""
     if environment.backend == "auto":
         environment = settle_backend(environment)
-    slots = min(slots, environment.envs_per_worker or slots)
+    slots = min(slots, environment.num_envs or slots)
     vector: VectorEnvironment = BACKENDS[environment.backend].load().make_vector(environment, slots)
     return vector

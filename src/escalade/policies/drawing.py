@@ -14,7 +14,7 @@ from escalade.perturbation import Stream, gumbels
 
 Array = NDArray[Any]
 
-_TEMPERATURE = 0.2  # measured in benchmarks/defaults.md
+TEMPERATURE = 0.2  # measured in benchmarks/defaults.md
 
 
 class ChoiceNoise:
@@ -30,7 +30,7 @@ class ChoiceNoise:
         parts = actions.leaves
         sizes = [part.outputs for part in parts]
         self._outputs = np.arange(actions.outputs)
-        self._scale = np.repeat([_TEMPERATURE if part.draws else 0.0 for part in parts], sizes)
+        self._scale = np.repeat([TEMPERATURE if part.draws else 0.0 for part in parts], sizes)
         self._signs = np.repeat([isinstance(part.space, spaces.MultiBinary) for part in parts], sizes)
 
     def __call__(self, seeds: ArrayLike, steps: ArrayLike) -> NDArray[np.float64]:

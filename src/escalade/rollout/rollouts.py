@@ -15,9 +15,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from escalade.engines.base import Feed
+from escalade.engines.base import Feed, Work
 from escalade.envs import ActionMap, Environment, SlotError, settle_backend, vectorize
 from escalade.envs.backends import BACKENDS
+from escalade.envs.batched import ROLLOUTS
 from escalade.envs.masks import advice
 from escalade.envs.spaces import is_image, moments_size, observation_dtype, observation_shape
 from escalade.envs.vector import InformingVector, SlowVector
@@ -54,7 +55,10 @@ class RolloutSetup:
     behaviour: Behaviour | None = None
     """The numbers that say how an episode went; None where nobody asks."""
 
-    def __call__(self) -> Rollouts:
+    def __call__(self) -> Work:
+        if self.environment.batched:
+            made: Work = ROLLOUTS.load()(self)
+            return made
         return Rollouts(self)
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
-from escalade.config.options import Config
+from escalade.config.options import OPTIONS, Config
 from escalade.envs import Environment, resolve
 from escalade.envs.environment import DEFAULT_LIMIT
-from escalade.envs.pixels.frames import Frames
+from escalade.envs.pixels.frames import FRAMES, Frames
+from escalade.errors import InputError
+
+MOST_ROWS: Final = 4096
+"""Episodes of a batched world, unless `num_envs` says more."""
+
+_OF_ONE = (
+    *("wrappers", "fresh_environments", "early_end", "info_keys", "behaviour", "novelty", "reward"),
+    *FRAMES,
+)
+"""Options of environments that step one by one."""
 
 
 def find_environment(config: Config) -> Environment:
@@ -28,8 +39,19 @@ def find_environment(config: Config) -> Environment:
         early_end=config.early_end,
         info_keys=config.info_keys,
         behaviour_keys=() if config.behaviour is None else config.behaviour.keys,
+        device=config.device,
+        num_envs=config.num_envs,
+        generation=generation_rows(config),
     )
-    return replace(environment, envs_per_worker=config.envs_per_worker)
+    for name in _OF_ONE if environment.batched else ():
+        if getattr(config, name) != OPTIONS[name].default:
+            raise InputError(f"`{name}` does nothing with {config.env}, a batched world: leave it out")
+    return environment
+
+
+def generation_rows(config: Config) -> int:
+    """The episodes of a generation, evaluations included, up to :data:`MOST_ROWS`."""
+    return min(MOST_ROWS, config.members(0) * config.episodes_per_member + 2 * config.eval_episodes)
 
 
 def limited(environment: Environment) -> Environment:

@@ -18,14 +18,17 @@ from escalade.envs import ActionMap, Environment
 from escalade.envs.spaces import is_image, is_small, observation_shape
 from escalade.errors import InputError, one_line
 from escalade.perturbation import NoiseSource, Stream, seeds
-from escalade.perturbation.registry import make_source
+from escalade.perturbation.device import Counters, DeviceNoise, as_device
+from escalade.perturbation.registry import make_source, rank_of
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.modules import Chain
 from escalade.policies.networks import build, layout_of, to_vector
 from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
+from escalade.policies.population.torch_network import TorchNetwork
+from escalade.rollout.batches import Batches, batch_steps
 from escalade.rollout.behaviour import Behaviour
-from escalade.rollout.episodes import episode_steps
+from escalade.rollout.episodes import EpisodeJob, Episodes, episode_steps
 from escalade.rollout.reference import reference_batch
 from escalade.rollout.rewards import Reward
 from escalade.rollout.rollouts import RolloutSetup
@@ -83,7 +86,7 @@ class Parts:
             )
         setup = RolloutSetup(
             replace(self.environment, forgiving=config.on_error == "worst"),
-            self.policy.batched,
+            self.policy.batched if self.environment.device == "cpu" else TorchNetwork(self.policy.network),
             self.policy.actions,
             self.perturbation,
             config.action_noise,
@@ -98,8 +101,14 @@ class Parts:
             step_timeout=config.step_timeout,
             elastic=config.workers is None,
             worker_resources=config.worker_resources,
-            steps=episode_steps,
+            steps=batch_steps if self.environment.batched else episode_steps,
         )
+
+    def play(self, engine: Engine, job: EpisodeJob) -> Episodes:
+        """Run a job's episodes on an engine of :meth:`start_engine`; those of a batched world in batches."""
+        if self.environment.batched:
+            return Batches(job, self.environment.num_envs or 1).run(engine)
+        return Episodes.of(engine.run(job, job.items))
 
 
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
@@ -162,10 +171,17 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     environment = find_environment(config)
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
-    noise = make_source(config.perturbation, config.seed, layout_of(policy.network).held_shapes)
+    noise = _noise(config, layout_of(policy.network).held_shapes)
     behaviour = None if config.behaviour is None else config.behaviour.found(environment)
     further = [start if network is not None else _start(config, policy, seed) for seed in _seeds(config)[1:]]
     return Parts(environment, policy, start, noise, further, config.reward, behaviour=behaviour)
+
+
+def _noise(config: Config, shapes: tuple[tuple[int, ...], ...]) -> NoiseSource:
+    """The members' noise, on the device of a batched world."""
+    if config.device == "cpu":
+        return make_source(config.perturbation, config.seed, shapes)
+    return DeviceNoise(Counters(as_device(config.device)), rank_of(config.perturbation), shapes)
 
 
 def _seeds(config: Config) -> list[int]:

@@ -293,7 +293,7 @@ class PolicyObjective(Objective):
     def _run(self, job: EpisodeJob) -> Episodes:
         """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
         with self.interrupts.allowed():
-            return Episodes.of(self.engine.run(job, job.items))
+            return self.parts.play(self.engine, job)
 
     def _info(self, strategy: Strategy, *infos: Array) -> list[tuple[str, float | None]]:
         """Means of the last infos' numbers, by column."""

@@ -81,6 +81,8 @@ def _settled(config: Config, parts: Parts) -> Config:
         )
     parts.environment = settle_backend(parts.environment)
     found: dict[str, Any] = {"backend": parts.environment.backend, "head": actions.head}
+    if parts.environment.batched and config.workers is None:
+        found["workers"] = 0  # a world is a batch by itself
     if parts.normalizes_images:
         found["normalize_observations"] = True
     return config.replace(**found, **({"action_map": actions.bounding} if actions.mapped else {}))

@@ -150,7 +150,7 @@ class Emulator(Walk):
 def test_an_emulator_that_may_exist_once_is_warned_of():
     report, finding = found(Emulator, "purity")
     assert (report.ok, finding.status) == (True, "warning")
-    assert "(RuntimeError: only one emulator may exist): use `envs_per_worker=1`" in finding.detail
+    assert "(RuntimeError: only one emulator may exist): use `num_envs=1`" in finding.detail
     assert report.steps_per_second > 0
     assert not Emulator.alive
 

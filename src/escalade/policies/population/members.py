@@ -124,9 +124,9 @@ class Members:
         for part, stretch in zip(parts, source.parts, strict=True):
             if stretch.rank:
                 a, b = (_like(part, rows).mT.contiguous() for rows in given.factors(stretch))
-                factors[part.name] = a, b
+                factors[part.name] = (b, a) if part.transposed else (a, b)
             else:
-                own[part.name] = _like(part, given.parameters(stretch)).reshape(len(self), *part.shape)
+                own[part.name] = part.view(_like(part, given.parameters(stretch)))
         return own, factors
 
     def write(self, place: int) -> None:

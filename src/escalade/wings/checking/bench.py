@@ -81,24 +81,27 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
         raise InputError("`seconds` must be a number above 0")
     if "worker_resources" in ENGINES[config.engine].options:
         raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
-    workers = config.worker_count
-    if workers == 0:
-        raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
     parts = make_parts(config)
+    batched = parts.environment.batched
+    if batched and config.workers is None:
+        config = config.replace(workers=0)  # as training does
+    workers = config.worker_count
+    if workers == 0 and not batched:
+        raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
     parts.environment = settle_backend(limited(parts.environment))
     useful: list[float] = []
     raw: list[float] = []
     with ExitStack() as engines:
         training = engines.enter_context(closing(parts.start_engine(config)))
         most = int(training.info["slots"])
-        slots = min(most, -(-population * config.episodes_per_member // workers))
+        slots = min(most, -(-population * config.episodes_per_member // max(1, workers)))
         setup = partial(RawSimulator, parts.environment, slots)
         raw_engine = engines.enter_context(closing(start_engine(config.engine, setup, workers)))
         turn = _TrainingTurns(config, parts, training)
         turn.run(0.0)  # warm-up: first contact with every page and cache
-        raw_engine.run(0.2, workers)
+        raw_engine.run(0.2, max(1, workers))
         for number in range(rounds):
-            raw.append(sum(map(float, raw_engine.run(seconds, workers).in_order())))
+            raw.append(sum(map(float, raw_engine.run(seconds, max(1, workers)).in_order())))
             useful.append(turn.run(seconds))
             report(
                 f"round {number + 1}: training {useful[-1]:,.0f}, raw {raw[-1]:,.0f} steps/s, "

@@ -81,7 +81,7 @@ def check(env: str | Callable[..., Any], **options: Unpack[CheckOptions]) -> Che
     environment = settle_backend(environment)
     purity = probe_purity(environment)
     if purity.verdict == "single":
-        environment = replace(environment, envs_per_worker=1)
+        environment = replace(environment, num_envs=1)
     rate, speed = _try("speed", _speed, environment)
     findings = (
         _spaces(environment, actions),

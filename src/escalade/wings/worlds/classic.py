@@ -1,0 +1,215 @@
+"""Classic control in torch: Gymnasium's CartPole, Pendulum, Acrobot and MountainCar, many episodes at once.
+
+Each class is a batched world as :mod:`escalade.wings.worlds.contract` describes them, and a model for
+worlds of your own: a state of one row an episode, and a step that computes the next one for all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from escalade.perturbation.device import hashed
+
+_Step = tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]
+
+
+class TorchWorld:
+    """Episodes that step together, in tensors of one device; a subclass says what happens in them.
+
+    Args:
+        num_envs: episodes.
+        device: of all tensors.
+    """
+
+    row_seeds = True
+    """An episode follows from its own seed: see :mod:`escalade.wings.worlds.contract`."""
+    twin: ClassVar[str | None] = None
+    """The environment of Gymnasium's that draws its episodes."""
+    max_episode_steps: ClassVar[int]
+    """Steps after which episodes are truncated."""
+    single_observation_space: spaces.Space[Any]
+    single_action_space: spaces.Space[Any]
+
+    def __init__(self, num_envs: int, device: torch.device | str = "cpu") -> None:
+        self.num_envs, self.device = num_envs, torch.device(device)
+        self.state = torch.zeros(num_envs, 0, device=self.device)
+        self._seeds = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
+        self._step = 0
+
+    def reset(self, *, seed: Tensor) -> tuple[Tensor, dict[str, Any]]:
+        """Begin all episodes, each by its own seed, shape (num_envs,); their first observations."""
+        self._seeds, self._step = seed, 0
+        self.state = self.first()
+        return self.observe(), {}
+
+    def step(self, actions: Tensor) -> _Step:
+        """Observations, rewards, ends, truncations and info: Gymnasium's five values, as tensors."""
+        self._step += 1
+        rewards, ended = self.advance(actions)
+        cut = torch.full_like(ended, self._step >= self.max_episode_steps)
+        return self.observe(), rewards, ended, cut, {}
+
+    def random(self, count: int) -> Tensor:
+        """Numbers in [0, 1), shape (num_envs, count): a function of each episode's seed and of the step."""
+        moment = hashed(self._seeds, torch.tensor(self._step, device=self.device))
+        bits = hashed(moment[:, None], torch.arange(count, device=self.device)) >> 40 & 0xFFFFFF
+        return bits.to(torch.float32) * 2.0**-24
+
+    def first(self) -> Tensor:
+        """First states, shape (num_envs, size)."""
+        raise NotImplementedError
+
+    def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Move :attr:`state` one step on; rewards and ends, shape (num_envs,) each."""
+        raise NotImplementedError
+
+    def observe(self) -> Tensor:
+        """What the policies see of :attr:`state`, shape (num_envs, inputs)."""
+        return self.state
+
+
+class CartPole(TorchWorld):
+    """Balance a pole on a cart (Barto, Sutton and Anderson 1983), as CartPole-v1 has it."""
+
+    twin = "CartPole-v1"
+    max_episode_steps = 500
+    single_observation_space = spaces.Box(-np.inf, np.inf, (4,))
+    single_action_space = spaces.Discrete(2)
+    _GRAVITY, _POLE, _TOTAL, _HALF, _FORCE, _SECONDS = 9.8, 0.1, 1.1, 0.5, 10.0, 0.02
+    _FARTHEST, _FALLEN = 2.4, math.radians(12)
+
+    def first(self) -> Tensor:
+        """Places, speeds and angles within 0.05 of rest."""
+        return self.random(4) * 0.1 - 0.05
+
+    def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """One reward for each step, that of the fall included."""
+        place, speed, angle, turning = self.state.unbind(-1)
+        force = (2 * actions - 1) * self._FORCE
+        sine, cosine = angle.sin(), angle.cos()
+        moment = self._POLE * self._HALF
+        pushed = (force + moment * turning.square() * sine) / self._TOTAL
+        held = self._HALF * (4 / 3 - self._POLE * cosine.square() / self._TOTAL)
+        turned = (self._GRAVITY * sine - cosine * pushed) / held
+        moved = pushed - moment * turned * cosine / self._TOTAL
+        self.state = self.state + self._SECONDS * torch.stack((speed, moved, turning, turned), dim=-1)
+        ended = (self.state[:, 0].abs() > self._FARTHEST) | (self.state[:, 2].abs() > self._FALLEN)
+        return torch.ones_like(place), ended
+
+
+class Pendulum(TorchWorld):
+    """Swing a pendulum up and hold it there, as Pendulum-v1 has it."""
+
+    twin = "Pendulum-v1"
+    max_episode_steps = 200
+    single_observation_space = spaces.Box(np.array([-1, -1, -8], np.float32), np.array([1, 1, 8], np.float32))
+    single_action_space = spaces.Box(-2.0, 2.0, (1,))
+    _FASTEST, _STRONGEST, _SECONDS, _GRAVITY = 8.0, 2.0, 0.05, 10.0
+
+    def first(self) -> Tensor:
+        """Any angle, and a speed of at most 1."""
+        return (2 * self.random(2) - 1) * torch.tensor([math.pi, 1.0], device=self.device)
+
+    def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Rewards of -16.3 to 0 by angle, speed and torque; there is no end."""
+        angle, turning = self.state.unbind(-1)
+        torque = actions[:, 0].clamp(-self._STRONGEST, self._STRONGEST)
+        above = torch.remainder(angle + math.pi, 2 * math.pi) - math.pi
+        costs = above.square() + 0.1 * turning.square() + 0.001 * torque.square()
+        turning = turning + (1.5 * self._GRAVITY * angle.sin() + 3 * torque) * self._SECONDS
+        turning = turning.clamp(-self._FASTEST, self._FASTEST)
+        self.state = torch.stack((angle + turning * self._SECONDS, turning), dim=-1)
+        return -costs, torch.zeros_like(costs, dtype=torch.bool)
+
+    def observe(self) -> Tensor:
+        """Cosine and sine of the angle, and its speed."""
+        angle, turning = self.state.unbind(-1)
+        return torch.stack((angle.cos(), angle.sin(), turning), dim=-1)
+
+
+class Acrobot(TorchWorld):
+    """Swing the end of two links above a line (Sutton 1996), as Acrobot-v1 has it."""
+
+    twin = "Acrobot-v1"
+    max_episode_steps = 500
+    _FASTEST = (4 * math.pi, 9 * math.pi)
+    single_observation_space = spaces.Box(
+        -np.array([1, 1, 1, 1, *_FASTEST], np.float32), np.array([1, 1, 1, 1, *_FASTEST], np.float32)
+    )
+    single_action_space = spaces.Discrete(3)
+    _SECONDS, _GRAVITY = 0.2, 9.8
+
+    def first(self) -> Tensor:
+        """Angles and speeds within 0.1 of rest."""
+        return self.random(4) * 0.2 - 0.1
+
+    def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """A reward of -1 until the end, found by one step of Runge and Kutta."""
+        torque, state, seconds = (actions - 1).to(torch.float32), self.state, self._SECONDS
+        first = self._change(state, torque)
+        second = self._change(state + seconds / 2 * first, torque)
+        third = self._change(state + seconds / 2 * second, torque)
+        fourth = self._change(state + seconds * third, torque)
+        state = state + seconds / 6 * (first + 2 * second + 2 * third + fourth)
+        angles = torch.remainder(state[:, :2] + math.pi, 2 * math.pi) - math.pi
+        limit = torch.tensor(self._FASTEST, device=state.device)
+        self.state = torch.cat((angles, state[:, 2:].clamp(-limit, limit)), dim=-1)
+        ended = -angles[:, 0].cos() - (angles[:, 0] + angles[:, 1]).cos() > 1
+        return ended.to(torch.float32) - 1, ended
+
+    def observe(self) -> Tensor:
+        """Cosines and sines of both angles, and their speeds."""
+        upper, lower, *speeds = self.state.unbind(-1)
+        return torch.stack((upper.cos(), upper.sin(), lower.cos(), lower.sin(), *speeds), dim=-1)
+
+    def _change(self, state: Tensor, torque: Tensor) -> Tensor:
+        """Derivative of the state: both links are 1 long, weigh 1, and have a moment of inertia of 1."""
+        upper, lower, fast, faster = state.unbind(-1)
+        cosine, sine = lower.cos(), lower.sin()
+        both = 0.25 + (1.25 + cosine) + 2
+        one = 0.25 + 0.5 * cosine + 1
+        weight = 0.5 * self._GRAVITY * (upper + lower - math.pi / 2).cos()
+        pull = (
+            -0.5 * faster.square() * sine
+            - faster * fast * sine
+            + 1.5 * self._GRAVITY * (upper - math.pi / 2).cos()
+            + weight
+        )
+        turn = torque + one / both * pull - 0.5 * fast.square() * sine - weight
+        lower_turned = turn / (1.25 - one.square() / both)
+        upper_turned = -(one * lower_turned + pull) / both
+        return torch.stack((fast, faster, upper_turned, lower_turned), dim=-1)
+
+
+class MountainCar(TorchWorld):
+    """Drive a weak car out of a valley (Moore 1990), as MountainCar-v0 has it."""
+
+    twin = "MountainCar-v0"
+    max_episode_steps = 200
+    single_observation_space = spaces.Box(
+        np.array([-1.2, -0.07], np.float32), np.array([0.6, 0.07], np.float32)
+    )
+    single_action_space = spaces.Discrete(3)
+    _FORCE, _GRAVITY, _FASTEST = 0.001, 0.0025, 0.07
+    _LEFT, _RIGHT, _GOAL = -1.2, 0.6, 0.5
+
+    def first(self) -> Tensor:
+        """At rest, between -0.6 and -0.4."""
+        place = self.random(1) * 0.2 - 0.6
+        return torch.cat((place, torch.zeros_like(place)), dim=-1)
+
+    def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """A reward of -1 a step until the goal."""
+        place, speed = self.state.unbind(-1)
+        speed = speed + (actions - 1) * self._FORCE - (3 * place).cos() * self._GRAVITY
+        speed = speed.clamp(-self._FASTEST, self._FASTEST)
+        place = (place + speed).clamp(self._LEFT, self._RIGHT)
+        speed = torch.where((place == self._LEFT) & (speed < 0), torch.zeros_like(speed), speed)
+        self.state = torch.stack((place, speed), dim=-1)
+        return -torch.ones_like(place), place >= self._GOAL

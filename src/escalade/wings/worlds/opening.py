@@ -1,0 +1,111 @@
+"""From a batched world to an environment of a run, and to one episode of it that can be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.wrappers import TimeLimit
+from numpy.typing import NDArray
+
+from escalade.envs.batched import BACKEND
+from escalade.envs.environment import Environment
+from escalade.envs.purity import Purity
+from escalade.envs.spaces import check_observation_space
+from escalade.errors import InputError
+from escalade.perturbation.device import as_device
+from escalade.wings.worlds.world import World, opened
+
+_TURNS = 10  # steps of a batch that is played twice
+
+
+def resolved(bare: Environment) -> Environment:
+    """The environment with the world's spaces and limit.
+
+    Raises:
+        InputError: the world cannot be used, or is not on this machine's devices.
+        EnvironmentFailure: the world raised.
+    """
+    if bare.backend not in ("auto", BACKEND):
+        raise InputError(f"`backend` {bare.backend} has no {bare.id}, which is a batched world: leave it out")
+    as_device(bare.device)
+    world = opened(bare)
+    seen, actions = world.spaces()
+    check_observation_space(seen)
+    return replace(
+        bare,
+        backend=BACKEND,
+        max_episode_steps=bare.max_episode_steps or world.max_episode_steps,
+        observation_space=seen,
+        action_space=actions,
+    )
+
+
+def purity(environment: Environment) -> Purity:
+    """Play a batch of episodes twice, with the same seeds and actions: are their bits the same?"""
+    world, space = opened(environment), environment.action_space
+    space.seed(0)
+    taken = [np.stack([space.sample() for _ in range(world.num_envs)]) for _ in range(_TURNS)]
+    once, again = (_turns(world, taken) for _ in range(2))
+    for step, (first, second) in enumerate(zip(once, again, strict=True)):
+        if not np.array_equal(first, second, equal_nan=True):
+            return Purity("batch", step)
+    return Purity("pure")
+
+
+def _turns(world: World, taken: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Observations, then rewards and ends beside them, of one batch."""
+    found = [world.reset(np.arange(world.num_envs), 0).cpu().numpy().copy()]
+    for actions in taken:
+        turn = world.step(torch.from_numpy(actions).to(world.device))
+        found += [part.cpu().numpy().copy() for part in turn]
+    return found
+
+
+def one(environment: Environment, render_mode: str | None) -> gymnasium.Env[Any, Any]:
+    """One episode of a world: of its ``twin``, an id of Gymnasium's, if it has one."""
+    world = World(environment, 1)
+    twin = getattr(world.made, "twin", None)
+    if render_mode is not None and twin is not None:
+        world.close()
+        return gymnasium.make(twin, environment.max_episode_steps, render_mode=render_mode)
+    env = One(world, environment, render_mode)
+    limit = environment.max_episode_steps
+    return env if limit is None else TimeLimit(env, limit)
+
+
+class One(gymnasium.Env[Any, Any]):
+    """A world of one episode as an environment of Gymnasium's."""
+
+    def __init__(self, world: World, environment: Environment, render_mode: str | None) -> None:
+        self._world = world
+        if render_mode is not None and not callable(getattr(world.made, "render", None)):
+            raise InputError(f"world {world.id} cannot draw: it has no `render`")
+        self.render_mode = render_mode
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
+        self.observation_space, self.action_space = world.spaces()
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[NDArray[Any], dict[str, Any]]:
+        super().reset(seed=seed)
+        chosen = int(self.np_random.integers(2**31)) if seed is None else seed
+        return self._plain(self._world.reset(np.array([chosen]), chosen)), {}
+
+    def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
+        given = torch.as_tensor(np.asarray(action))[None].to(self._world.device)
+        turn = self._world.step(given)
+        return self._plain(turn.observations), float(turn.rewards[0]), bool(turn.ended[0]), False, {}
+
+    def render(self) -> Any:
+        frame = self._world.made.render()
+        frame = frame.detach().cpu().numpy() if isinstance(frame, torch.Tensor) else np.asarray(frame)
+        return frame[0] if frame.ndim == 4 else frame
+
+    def close(self) -> None:
+        self._world.close()
+
+    def _plain(self, observations: torch.Tensor) -> NDArray[Any]:
+        found: NDArray[Any] = observations[0].detach().cpu().numpy().copy()
+        return found.astype(self.observation_space.dtype, copy=False)

@@ -1,0 +1,165 @@
+"""Policies of a batch on a device: every number stays there from the world's observations to its actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from torch import Tensor
+
+from escalade.envs.actions import ActionMap
+from escalade.errors import InputError
+from escalade.perturbation import Stream
+from escalade.perturbation.address import hash64
+from escalade.perturbation.device import hashed
+from escalade.policies.drawing import TEMPERATURE
+from escalade.policies.modules import State, is_stateful, map_state, tensors_of
+from escalade.policies.networks import layout_of
+from escalade.policies.population.held_module import HeldModule
+from escalade.policies.population.layout import copy_module
+from escalade.policies.population.members import Members
+from escalade.policies.population.torch_network import TorchNetwork
+from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.rollouts import RolloutSetup
+
+Numbers = NDArray[np.int64]
+_SQUASHED: dict[str, Callable[[Tensor], Tensor]] = {
+    "rescale": lambda raw: raw.clamp(-1, 1),
+    "tanh": torch.tanh,
+    "sigmoid": lambda raw: torch.tanh(raw / 2),
+}
+
+
+class TensorActor:
+    """Members of one module, called as one: their own rows, then those of the unperturbed policy.
+
+    Raises:
+        InputError: an option of the policy has no way on a device.
+    """
+
+    def __init__(self, setup: RolloutSetup, rows: int, device: torch.device) -> None:
+        if setup.action_noise and setup.actions.continuous:
+            raise InputError(f"`action_noise` does nothing on the `device` {device}: leave it out")
+        assert isinstance(setup.network, TorchNetwork)
+        module = copy_module(setup.network.module).to(device)
+        self._held = HeldModule(module, layout_of(module), setup.perturbation)
+        self._stateful = is_stateful(module)
+        self._rows, self._device = rows, device
+        self._map = action_map(setup.actions, device)
+        self._draw = setup.actions.draws
+
+    def begin(self, job: EpisodeJob) -> None:
+        self._job = job
+        center = job.shared_center
+        if center is not None:
+            self._held.begin(center)
+
+    def load(self, items: Numbers, seeds: Numbers) -> None:
+        """Give the rows their members; those behind the items play the unperturbed policy, for nobody."""
+        job = self._job
+        trained = items[items < job.training_items]
+        self._trained, self._each = len(trained), job.episodes
+        self._members: Members | None = None
+        if self._trained:
+            members = [int(item) // job.episodes + job.first_member for item in trained[:: job.episodes]]
+            assert job.population is not None
+            self._members = Members(self._held, job.population, members)
+        self._states = self._first(seeds) if self._stateful else None
+        if self._draw:
+            drawn = np.zeros(self._rows)
+            drawn[: len(items)] = items < job.drawn_items
+            self._scale = torch.from_numpy(drawn * TEMPERATURE).to(self._device, torch.float32)[:, None]
+            keys = hash64(int(Stream.CHOICE), seeds).view(np.int64)
+            self._keys = torch.from_numpy(keys).to(self._device)
+
+    def __call__(self, seen: Tensor, step: int) -> Tensor:
+        raw = self._forward(seen)
+        if self._draw:
+            raw = raw + self._scale * gumbels(self._keys, step, raw.shape[1])
+        return self._map(raw)
+
+    def keep(self, alive: Tensor) -> None:
+        """Play on in all rows: members stay beside each other."""
+
+    def _forward(self, seen: Tensor) -> Tensor:
+        """Outputs of all rows, shape (num_envs, outputs)."""
+        cut, parts = self._trained, []
+        states: list[State] = []
+        if self._members is not None:
+            grid = (len(self._members), self._each)
+            found = self._members(
+                seen[:cut].reshape(*grid, *seen.shape[1:]),
+                *([] if self._states is None else [_part(self._states[0], grid)]),
+            )
+            raw = found[0] if self._stateful else found
+            parts.append(raw.reshape(cut, -1))
+            if self._stateful:
+                states.append(map_state(lambda part: part.flatten(0, 1), found[1]))
+        if cut < self._rows:
+            found = self._held.module(seen[cut:], *([] if self._states is None else [self._states[-1]]))
+            parts.append(found[0] if self._stateful else found)
+            if self._stateful:
+                states.append(found[1])
+        if self._stateful:
+            self._states = states
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _first(self, seeds: Numbers) -> list[State]:
+        """The first states of members' rows, and of the others, if there are any of each."""
+        module: Any = self._held.module
+        made = {seed: module.initial_state(seed) for seed in set(seeds.tolist())}
+        found = []
+        for some in (seeds[: self._trained], seeds[self._trained :]):
+            if len(some):
+                firsts = [made[seed] for seed in some.tolist()]
+                rows = zip(*(tensors_of(first) for first in firsts), strict=True)
+                batch = iter([torch.stack(parts).to(self._device) for parts in rows])
+                found.append(map_state(lambda _, batch=batch: next(batch), firsts[0]))  # type: ignore[misc]
+        return found
+
+
+def _part(state: State, grid: tuple[int, int]) -> State:
+    """A state of rows as one of members and their episodes."""
+    return map_state(lambda part: part.reshape(*grid, *part.shape[1:]), state)
+
+
+def gumbels(keys: Tensor, step: int, count: int) -> Tensor:
+    """Standard Gumbel numbers by address, shape (rows, count): those of the CPU, rounded to float32."""
+    moved = hashed(keys, torch.tensor(step, device=keys.device))
+    bits = hashed(moved[:, None], torch.arange(count, device=keys.device))
+    uniform = ((bits >> 40 & 0xFFFFFF).to(torch.float32) + 0.5) * 2.0**-24
+    return -torch.log(-torch.log(uniform))
+
+
+def action_map(actions: ActionMap, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """:meth:`escalade.envs.actions.ActionMap.compile` for tensors: Discrete, and Box without bins.
+
+    Raises:
+        InputError: the space, or the head, is another.
+    """
+    space = actions.space
+    if isinstance(space, spaces.Discrete):
+        start = int(space.start)
+        return lambda raw: raw.argmax(dim=1) + start
+    if not isinstance(space, spaces.Box) or actions.head != "plain":
+        raise InputError(
+            f"policies on the `device` {device} have Discrete or Box actions, and no bins: not {space}"
+        )
+    low, high = (torch.from_numpy(np.float32(bound)).to(device) for bound in (space.low, space.high))
+    names = actions.bounding.split(",")
+    each = np.array(names * (low.numel() // len(names))).reshape(space.shape)
+    bounded = torch.from_numpy(space.bounded_below & space.bounded_above).to(device)
+    middle, half = torch.where(bounded, (low + high) / 2, 0), torch.where(bounded, (high - low) / 2, 1)
+    squashed = {name: torch.from_numpy(each == name).to(device) & bounded for name in set(names) - {"clip"}}
+
+    def mapped(raw: Tensor) -> Tensor:
+        raw = raw.reshape(-1, *space.shape)
+        for name, chosen in squashed.items():
+            raw = torch.where(chosen, middle + half * _SQUASHED[name](raw), raw)
+        return torch.minimum(torch.maximum(raw, low), high)
+
+    return mapped

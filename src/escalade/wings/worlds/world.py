@@ -1,0 +1,201 @@
+"""A batched world, of whichever package, as rollouts use it: tensors of one device in and out.
+
+A world has Gymnasium's ``VectorEnv`` methods, with tensors: ``num_envs``; ``reset(seed=...)``, which gives
+observations and an info; ``step(actions)``, which gives observations, rewards, terminations, truncations and
+an info, or one tensor for both ends. Observations are a tensor with a row for each episode, or a dict with
+such a tensor for the policy. ``single_observation_space`` and ``single_action_space`` are those of one
+episode. ``row_seeds``, if true, says that ``reset`` takes a tensor of seeds, one for each episode, and that
+an episode is a function of its own: then members of a pair begin alike, and bits hang on no batch. Other
+worlds are given one seed for all. ``max_episode_steps`` is the limit of an episode.
+
+What a world does when an episode ends is its own affair: a row counts until its first end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from torch import Tensor
+
+from escalade.envs.environment import Environment
+from escalade.errors import EnvironmentFailure, EscaladeError, InputError, in_words
+
+_OF_THE_POLICY = ("policy", "actor", "state", "obs", "observation")
+"""Names of the policy's part in a dict of observations, in this order (Isaac Lab, mjlab, Playground)."""
+_OUT_OF_MEMORY = "out of memory"
+
+
+class Turn(NamedTuple):
+    """One step of all episodes: observations (num_envs, ...), rewards and ends (num_envs,)."""
+
+    observations: Tensor
+    rewards: Tensor
+    ended: Tensor
+
+
+class World:
+    """The world of an ``environment``, with ``num_envs`` episodes.
+
+    Raises:
+        InputError: it cannot be made, is on another device, or has no spaces.
+        EnvironmentFailure: it raised.
+    """
+
+    def __init__(self, environment: Environment, num_envs: int) -> None:
+        spec: Any = environment.spec
+        self.id, self.num_envs, self.device = environment.id, num_envs, torch.device(environment.device)
+        with self._guarded("failed to start"):
+            self.made = spec.world(num_envs, environment.device, dict(environment.kwargs))
+        if getattr(self.made, "num_envs", None) != num_envs:
+            raise InputError(
+                f"world {self.id} has {getattr(self.made, 'num_envs', 'no')} episodes, not {num_envs}"
+            )
+        self.row_seeds = bool(getattr(self.made, "row_seeds", False))
+        limit = getattr(self.made, "max_episode_steps", None) or getattr(
+            self.made, "max_episode_length", None
+        )
+        self.max_episode_steps = None if limit is None else int(limit)
+        self._shape: torch.Size | None = None
+        self.users = 0
+
+    def reset(self, seeds: NDArray[np.int64], seed: int) -> Tensor:
+        """Begin all episodes, with ``seeds`` of theirs, shape (num_envs,), or with one for all."""
+        given = torch.from_numpy(seeds).to(self.device) if self.row_seeds else seed
+        with self._guarded("failed to reset"):
+            if not self.row_seeds:
+                torch.manual_seed(seed)  # what draws from torch's own generators
+            found = self.made.reset(seed=given)
+        return self._seen(found[0] if isinstance(found, tuple) else found)
+
+    def step(self, actions: Tensor) -> Turn:
+        """Move all episodes one step on."""
+        with self._guarded("raised"):
+            observations, rewards, ended, *more = self.made.step(actions)
+        if len(more) == 2:
+            ended = self._tensor(ended).bool() | self._tensor(more[0]).bool()
+        return Turn(self._seen(observations), self._row(rewards), self._row(ended).bool())
+
+    def close(self) -> None:
+        """Close it, if it can be."""
+        if callable(close := getattr(self.made, "close", None)):
+            close()
+
+    def spaces(self) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
+        """The spaces of one observation and one action.
+
+        Raises:
+            InputError: the world names no space of actions.
+        """
+        actions = getattr(self.made, "single_action_space", None)
+        if actions is None:
+            raise InputError(f"world {self.id} has no `single_action_space`: give it one")
+        seen = getattr(self.made, "single_observation_space", None)
+        if seen is None:
+            first = self.reset(np.arange(self.num_envs), 0)
+            return spaces.Box(-np.inf, np.inf, tuple(first.shape[1:])), as_space(actions)
+        return as_space(_policys(seen.spaces) if hasattr(seen, "spaces") else seen), as_space(actions)
+
+    def _seen(self, observations: Any) -> Tensor:
+        """The policy's part of observations, the same shape in each step."""
+        found = self._tensor(_policys(observations) if isinstance(observations, Mapping) else observations)
+        if self._shape is None:
+            if found.shape[:1] != (self.num_envs,):
+                raise EnvironmentFailure(
+                    f"world {self.id} gives observations of shape {tuple(found.shape)}: the first axis must "
+                    f"be its {self.num_envs} episodes"
+                )
+            self._shape = found.shape
+        elif found.shape != self._shape:
+            raise EnvironmentFailure(
+                f"world {self.id} gave observations of shape {tuple(self._shape)}, then {tuple(found.shape)}"
+            )
+        return found
+
+    def _row(self, numbers: Any) -> Tensor:
+        return self._tensor(numbers).reshape(self.num_envs)
+
+    def _tensor(self, values: Any) -> Tensor:
+        """Numbers of any library as a tensor of the device, without a copy if possible."""
+        if not isinstance(values, Tensor):
+            values = (
+                torch.as_tensor(values)
+                if isinstance(values, np.ndarray)
+                else torch.utils.dlpack.from_dlpack(values)
+            )
+            values = values.to(self.device)
+        if values.device.type != self.device.type:
+            raise InputError(f"world {self.id} is on {values.device}, not on the `device` {self.device}")
+        return cast("Tensor", values)
+
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """Report what the world raises in one line."""
+        try:
+            yield
+        except (EscaladeError, KeyboardInterrupt):
+            raise
+        except (Exception, SystemExit) as problem:
+            mend = ""
+            if isinstance(problem, torch.OutOfMemoryError) or _OUT_OF_MEMORY in str(problem).lower():
+                mend = f": {self.num_envs} episodes are too many, choose a smaller `num_envs`"
+            raise EnvironmentFailure(f"world {self.id} {what}: {in_words(problem)}{mend}") from problem
+
+
+def as_space(space: Any) -> spaces.Space[Any]:
+    """A space of another package's class, with Gymnasium's attributes, as one of Gymnasium's."""
+    if isinstance(space, spaces.Space):
+        return space
+    if hasattr(space, "n"):
+        return spaces.Discrete(int(space.n))
+    bounds = (
+        np.broadcast_to(np.asarray(bound, np.float32), space.shape) for bound in (space.low, space.high)
+    )
+    low, high = bounds
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def _policys(parts: Mapping[str, Any]) -> Any:
+    """The part of a dict of observations that is for the policy.
+
+    Raises:
+        InputError: none has such a name.
+    """
+    for name in _OF_THE_POLICY:
+        if name in parts:
+            return parts[name]
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    raise InputError(
+        f"the observations are a dict of {', '.join(parts)}: name the policy's part {_OF_THE_POLICY[0]!r}"
+    )
+
+
+_open: dict[Any, World] = {}
+"""The worlds that this process has open, by what they were made of: some take a minute to make."""
+
+
+def opened(environment: Environment) -> World:
+    """The world of an environment: the one that is open already, or a new one, for which idle ones close."""
+    spec, rows = environment.spec, environment.num_envs
+    assert rows is not None
+    key = (spec.id, spec.entry_point, repr(environment.kwargs), environment.device, rows)
+    if key not in _open:
+        for other in [other for other, world in _open.items() if not world.users]:
+            _open.pop(other).close()
+        _open[key] = World(environment, rows)
+    return _open[key]
+
+
+def let_go(world: World) -> None:
+    """Take one of its users from a world; it is closed after the last."""
+    world.users -= 1
+    if not world.users:
+        for key in [key for key, other in _open.items() if other is world]:
+            del _open[key]
+        world.close()

@@ -1,0 +1,5 @@
+"""Batched worlds in torch: classic control, and the base of worlds of your own."""
+
+from escalade.wings.worlds.classic import Acrobot, CartPole, MountainCar, Pendulum, TorchWorld
+
+__all__ = ["Acrobot", "CartPole", "MountainCar", "Pendulum", "TorchWorld"]

@@ -1,0 +1,137 @@
+"""Runs in batched worlds: bits, resumed runs, evaluations, and mistakes."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import escalade
+from escalade.errors import EnvironmentFailure, InputError
+from escalade.rollout.batches import Batches
+from escalade.rollout.episodes import EpisodeJob
+from escalade.strategies import ARS
+
+OWN = "tests.wings.worlds.worlds"
+SMALL = {"population": 8, "eval_episodes": 2, "generations": 4, "seed": 3, "verbose": False}
+
+
+def digest(env, folder, **options):
+    return escalade.train(env, run_dir=folder, **SMALL | options).summary["params_sha256"]
+
+
+@pytest.mark.parametrize("env", ["escalade.worlds:Pendulum", f"{OWN}:Line"])
+def test_bits_are_the_same_with_workers_and_after_a_stop(env, tmp_path):
+    options = {"max_episode_steps": 30}
+    whole = digest(env, tmp_path / "whole", **options)
+    assert digest(env, tmp_path / "workers", workers=2, **options) == whole
+    digest(env, tmp_path / "part", **options | {"generations": 2})
+    resumed = escalade.resume(tmp_path / "part", generations=4, verbose=False)
+    assert resumed.summary["params_sha256"] == whole
+
+
+def test_an_episode_with_a_seed_of_its_own_hangs_on_no_batch(tmp_path):
+    options = {"episodes_per_member": 2, "max_episode_steps": 40}
+    found = {
+        digest("escalade.worlds:CartPole", tmp_path / str(rows), num_envs=rows, **options)
+        for rows in (4, 9, 64)
+    }
+    assert len(found) == 1
+
+
+def test_a_world_is_trained_evaluated_and_exported_like_any_environment(tmp_path):
+    run = escalade.train(
+        "escalade.worlds:CartPole", run_dir=tmp_path / "run", seed=1, target_return=475, verbose=False
+    )
+    assert run.summary["stop_reason"] == "solved"
+    found = escalade.evaluate(run, episodes=300)
+    assert found.mean > 450
+    assert len(found.returns) == 300
+    policy, env = escalade.load(tmp_path / "run"), gymnasium.make("CartPole-v1")  # Gymnasium's own
+    seen, _ = env.reset(seed=5)
+    steps, over = 0, False
+    while not over:
+        seen, _, ended, cut, _ = env.step(policy.act(seen, deterministic=True))
+        steps, over = steps + 1, ended or cut
+    assert steps > 400
+
+
+def test_the_members_of_a_pair_share_a_batch_and_evaluations_fill_the_last():
+    strategy = ARS(np.zeros(3, np.float32), population=10, sigma=0.1)
+    job = EpisodeJob(0, 0, strategy.sample(), episodes=2, center=np.zeros(3, np.float32), evaluations=5)
+    batches = Batches(job, 9)  # pairs have four episodes
+    found = [batches.items(batch).tolist() for batch in range(len(batches))]
+    assert found == [list(range(0, 8)), list(range(8, 16)), list(range(16, 25))]
+    assert [len(Batches(job, 4).items(batch)) for batch in range(7)] == [4, 4, 4, 4, 4, 4, 1]
+    with pytest.raises(InputError, match="num_envs"):
+        len(Batches(job, 3))
+
+
+def test_evaluations_alone_are_batches_too():
+    job = EpisodeJob(0, 0, center=np.zeros(3, np.float32), evaluations=5)
+    assert [Batches(job, 2).items(batch).tolist() for batch in range(3)] == [[0, 1], [2, 3], [4]]
+
+
+def test_groups_of_observations_and_one_tensor_of_ends(tmp_path):
+    line, groups = (digest(f"{OWN}:{name}", tmp_path / name) for name in ("Line", "Groups"))
+    assert line == groups
+
+
+def test_what_gymnasium_makes_as_a_vector_alone_is_a_world(tmp_path):
+    run = escalade.train(f"{OWN}:Counting-v0", run_dir=tmp_path, head="plain", **SMALL)
+    assert run.history["env_steps"][-1] == 4 * 8 * 9
+
+
+def test_a_row_without_numbers_is_the_worst_of_its_generation(tmp_path):
+    for name, options in (("a", {}), ("b", {"normalize_observations": False})):
+        with pytest.warns(RuntimeWarning, match="member 3 .* returned nan"):
+            run = escalade.train(f"{OWN}:Broken", run_dir=tmp_path / name, **SMALL | options)
+        assert list(run.history["nonfinite"]) == [1, 1, 1, 1]
+
+
+def test_a_world_that_does_not_repeat_itself_is_told(tmp_path, capsys):
+    escalade.train(f"{OWN}:Restless", run_dir=tmp_path, **SMALL | {"verbose": True})
+    assert "does not repeat a batch of episodes to the last bit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Growing", "gave observations of shape"),
+        ("Unseeded", "failed to reset"),
+        ("Elsewhere", "is on meta, not on the `device` cpu"),
+        ("without_actions", "has no `single_action_space`"),
+    ],
+)
+def test_faults_of_a_world_are_one_line(name, words, tmp_path):
+    with pytest.raises((InputError, EnvironmentFailure), match=words):
+        escalade.train(f"{OWN}:{name}", run_dir=tmp_path / "run", **SMALL)
+
+
+def test_too_many_episodes_name_num_envs(tmp_path):
+    with pytest.raises(EnvironmentFailure, match="choose a smaller `num_envs`"):
+        escalade.train(f"{OWN}:Full", run_dir=tmp_path / "run", **SMALL | {"population": 64})
+    digest(f"{OWN}:Full", tmp_path / "small", population=64, num_envs=32)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"device": "cuda:7"}, "cannot be used here"),
+        ({"behaviour": "observation:0"}, "`behaviour` does nothing"),
+        ({"wrappers": ["gymnasium.wrappers:TimeAwareObservation"]}, "`wrappers` does nothing"),
+        ({"backend": "gymnasium"}, "`backend` gymnasium has no"),
+    ],
+)
+def test_options_that_a_world_does_not_have(options, words, tmp_path):
+    with pytest.raises(InputError, match=words):
+        escalade.train(f"{OWN}:Line", run_dir=tmp_path / "run", **SMALL | options)
+
+
+def test_a_device_is_for_worlds(tmp_path):
+    with pytest.raises(InputError, match="CartPole-v1 steps on the CPU"):
+        escalade.train("CartPole-v1", device="cuda", run_dir=tmp_path / "run", **SMALL)
+
+
+@pytest.mark.parametrize("provider", ["mjlab", "gymnax", "brax", "playground"])
+def test_a_provider_that_is_not_installed(provider, tmp_path):
+    with pytest.raises(InputError, match=f"{provider}:Any"):
+        escalade.train(f"{provider}:Any", run_dir=tmp_path / "run", **SMALL)
