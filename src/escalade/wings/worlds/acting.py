@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from escalade.perturbation import shared_center
 from escalade.rollout.episodes import EpisodeJob
 from escalade.rollout.exploration import make_exploration
 from escalade.rollout.rollouts import RolloutSetup
@@ -56,7 +57,7 @@ class ArrayActor:
 
     def begin(self, job: EpisodeJob) -> None:
         self._job = job
-        self._forward.begin(job.shared_center)
+        self._forward.begin(shared_center(job.population, job.center))
 
     def load(self, items: Numbers, seeds: Numbers) -> None:
         self._items, self._seeds, self._rows = items, seeds[: len(items)], np.arange(len(items))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from escalade.envs.actions import ActionMap
 from escalade.errors import InputError
-from escalade.perturbation import Stream
+from escalade.perturbation import Stream, shared_center
 from escalade.perturbation.address import hash64
 from escalade.perturbation.device import hashed
 from escalade.policies.drawing import TEMPERATURE
@@ -54,7 +54,7 @@ class TensorActor:
 
     def begin(self, job: EpisodeJob) -> None:
         self._job = job
-        center = job.shared_center
+        center = shared_center(job.population, job.center)
         if center is not None:
             self._held.begin(center)
 
