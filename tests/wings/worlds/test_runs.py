@@ -1,5 +1,7 @@
 """Runs in batched worlds: bits, resumed runs, evaluations, and mistakes."""
 
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -124,6 +126,22 @@ def test_too_many_episodes_name_num_envs(tmp_path):
 def test_options_that_a_world_does_not_have(options, words, tmp_path):
     with pytest.raises(InputError, match=words):
         escalade.train(f"{OWN}:Line", run_dir=tmp_path / "run", **SMALL | options)
+
+
+def test_a_run_of_another_device_is_evaluated_here(tmp_path, monkeypatch):
+    from escalade.api import evaluate
+
+    escalade.train("escalade.worlds:CartPole", run_dir=tmp_path, **SMALL)
+    found = evaluate._saved
+
+    def elsewhere(*arguments):
+        saved = found(*arguments)
+        return replace(saved, config=saved.config.replace(device="cuda:9"))
+
+    monkeypatch.setattr(evaluate, "_saved", elsewhere)
+    with pytest.raises(InputError, match="cuda:9"):
+        escalade.evaluate(tmp_path, episodes=3)
+    assert len(escalade.evaluate(tmp_path, episodes=3, device="cpu").returns) == 3
 
 
 def test_a_device_is_for_worlds(tmp_path):
