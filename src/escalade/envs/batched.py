@@ -18,9 +18,6 @@ from escalade.support.registry import Entry
 if TYPE_CHECKING:
     import gymnasium
 
-    from escalade.envs.environment import Environment
-    from escalade.envs.purity import Purity
-
 BACKEND: Final = "batched"
 ROLLOUTS: Final = Entry("rollouts of a batched world", "escalade.wings.worlds.rollouts:WorldRollouts")
 _OPENER: Final = Entry("worlds", "escalade.wings.worlds.opening")
@@ -62,17 +59,15 @@ class BatchedSpec(EnvSpec):
         assert self.entry_point is not None
         return self.entry_point(num_envs=num_envs, device=device, **kwargs)
 
-    def resolved(self, bare: Environment) -> Environment:
+    def resolved(self, bare: Any) -> Any:
         """The environment with the spaces and the limit of the world, which is opened to read them."""
-        found: Environment = _OPENER.load().resolved(bare)
-        return found
+        return _OPENER.load().resolved(bare)
 
-    def purity(self, environment: Environment) -> Purity:
-        """Whether a batch of episodes repeats to the last bit."""
-        found: Purity = _OPENER.load().purity(environment)
-        return found
+    def purity(self, environment: Any) -> Any:
+        """The :class:`escalade.envs.purity.Purity` of a batch of episodes that is played twice."""
+        return _OPENER.load().purity(environment)
 
-    def one(self, bare: Environment, render_mode: str | None) -> gymnasium.Env[Any, Any]:
+    def one(self, bare: Any, render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """One episode of it as a Gymnasium environment, which can draw."""
         made: gymnasium.Env[Any, Any] = _OPENER.load().one(bare, render_mode)
         return made

@@ -222,7 +222,8 @@ def resolve(
         num_envs=num_envs,
     )
     if isinstance(spec, BatchedSpec):
-        return spec.resolved(replace(bare, num_envs=num_envs or generation))
+        found: Environment = spec.resolved(replace(bare, num_envs=num_envs or generation))
+        return found
     refuse_device(env_id, device)
     bare, env = _first(bare, env_id)
     spec = bare.spec

@@ -122,7 +122,8 @@ def probe_purity(environment: Environment) -> Purity:
         return Purity("pure")
     try:
         if isinstance(environment.spec, BatchedSpec):
-            return environment.spec.purity(environment)
+            found: Purity = environment.spec.purity(environment)
+            return found
         return _probe(Player(environment, _OTHER_TURNS))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return Purity("unknown", problem=one_line(problem))

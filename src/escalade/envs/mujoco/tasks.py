@@ -162,7 +162,7 @@ class Pusher(Task):
         return StepOutcome(far + control + near, np.zeros(len(before), np.bool_), parts)
 
 
-class Pendulum(Task):
+class InvertedPendulum(Task):
     """A pole on a cart: paid for every step until it falls."""
 
     infos = ("reward_survive",)
@@ -200,7 +200,7 @@ TASKS: Final[dict[str, type[Task]]] = {
     "HalfCheetah-v5": Runner,
     "Hopper-v5": Hopper,
     "InvertedDoublePendulum-v5": DoublePendulum,
-    "InvertedPendulum-v5": Pendulum,
+    "InvertedPendulum-v5": InvertedPendulum,
     "Pusher-v5": Pusher,
     "Reacher-v5": Reacher,
     "Swimmer-v5": Swimmer,

@@ -70,7 +70,7 @@ class TorchWorld:
         raise NotImplementedError
 
     def observe(self) -> Tensor:
-        """What the policies see of :attr:`state`, shape (num_envs, inputs)."""
+        """The policies' view of :attr:`state`, shape (num_envs, inputs)."""
         return self.state
 
 
