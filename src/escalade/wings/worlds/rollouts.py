@@ -94,7 +94,7 @@ class WorldRollouts:
         return torch.from_numpy(limits).to(self.world.device)
 
     def _inputs(self, observations: Tensor) -> Tensor:
-        """What policies see that normalise nothing."""
+        """The inputs of policies that normalise nothing."""
         seen = observations.to(torch.float32)
         return seen / 255 if self._scaled else seen
 
