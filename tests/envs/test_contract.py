@@ -84,7 +84,7 @@ def made_by_function():
 
 
 FOREIGN = {
-    "Vectorized": "a VectorEnv, and vector environments are not supported yet",
+    "Vectorized": "a VectorEnv: let it take `num_envs` and `device`",
     "Functional": "a FuncEnv, and functional environments are not supported yet",
     "Old": "of the old gym: wrap it in shimmy",
     "Several": "several agents",
@@ -92,7 +92,6 @@ FOREIGN = {
 }
 for name in FOREIGN:
     gymnasium.register(f"{name}-v0", f"tests.envs.test_contract:{name}")
-gymnasium.register("VectorOnly-v0", vector_entry_point="tests.envs.test_contract:Vectorized")
 gymnasium.register("NoEnvironment-v0", "tests.envs.test_contract:NoEnvironment")
 
 
@@ -124,11 +123,6 @@ def test_what_is_missing_is_told_before_anything_starts(name, kwargs, said):
 def test_an_environment_of_another_kind_is_named(name, end):
     with pytest.raises(InputError, match=FOREIGN[name]):
         resolve(f"{__name__}:{name}{end}")
-
-
-def test_an_environment_that_steps_vectors_alone_is_not_supported_yet():
-    with pytest.raises(InputError, match=r"only .* vector environment .* not supported yet"):
-        resolve(f"{__name__}:VectorOnly-v0")
 
 
 @pytest.mark.parametrize(

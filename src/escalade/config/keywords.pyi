@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
 
 EngineName: TypeAlias = Literal["local", "threads", "ray"]
-BackendName: TypeAlias = Literal["auto", "mujoco", "envpool", "ale", "gymnasium"]
+BackendName: TypeAlias = Literal["auto", "mujoco", "envpool", "ale", "gymnasium", "batched"]
 
 class ResumeOptions(TypedDict, total=False):
     """Options that may change when a run is resumed."""
@@ -34,6 +34,7 @@ class CheckOptions(TypedDict, total=False):
 
     env_kwargs: dict[str, Any]
     backend: BackendName
+    device: str
     max_episode_steps: int | None
     fresh_environments: bool
     early_end: int | Sequence[int] | None

@@ -74,7 +74,7 @@ def described(made: Any) -> str:
     bases = {(base.__module__.partition(".")[0], base.__name__) for base in kind.__mro__}
     packages = {package for package, _ in bases}
     if ("gymnasium", "VectorEnv") in bases:
-        what = "a VectorEnv, and vector environments are not supported yet: make one environment"
+        what = "a VectorEnv: let it take `num_envs` and `device`, or make one environment"
     elif ("gymnasium", "FuncEnv") in bases:
         what = (
             "a FuncEnv, and functional environments are not supported yet: wrap it in "
