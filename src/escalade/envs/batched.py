@@ -6,8 +6,7 @@ The spine knows how they are named; the wing ``worlds`` opens them and runs epis
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gymnasium.envs.registration import EnvSpec
 
@@ -23,34 +22,23 @@ ROLLOUTS: Final = Entry("rollouts of a batched world", "escalade.wings.worlds.ro
 _OPENER: Final = Entry("worlds", "escalade.wings.worlds.opening")
 
 
-@dataclass(frozen=True)
-class Provider(Entry):
-    """A package whose worlds are named ``provider:TASK``; its home is a function of wing ``worlds``."""
-
-    mend: str = ""
-    """The command that installs it; none where it is an extra of Escalade's."""
-
-
-PROVIDERS: Final[dict[str, Provider]] = {
-    "mjlab": Provider("mjlab", "escalade.wings.worlds.mjlab:make", packages=("mjlab",), extra="mjlab"),
-    "playground": Provider(
+PROVIDERS: Final[dict[str, Entry]] = {
+    "mjlab": Entry("mjlab", "escalade.wings.worlds.mjlab:make", packages=("mjlab",), extra="mjlab"),
+    "playground": Entry(
         "MuJoCo Playground",
         "escalade.wings.worlds.functional:playground",
         packages=("mujoco_playground",),
         extra="jax",
     ),
-    "brax": Provider("Brax", "escalade.wings.worlds.functional:brax", packages=("brax",), extra="jax"),
-    "gymnax": Provider(
-        "gymnax", "escalade.wings.worlds.functional:gymnax", packages=("gymnax",), extra="jax"
-    ),
+    "brax": Entry("Brax", "escalade.wings.worlds.functional:brax", packages=("brax",), extra="jax"),
+    "gymnax": Entry("gymnax", "escalade.wings.worlds.functional:gymnax", packages=("gymnax",), extra="jax"),
 }
+"""Packages whose worlds are named ``provider:TASK``."""
 _VECTOR = "escalade.wings.worlds.vector:make"
 
 
 class BatchedSpec(EnvSpec):
     """Stands for the registration of a batched world; ``entry_point`` makes it."""
-
-    backend: ClassVar[str] = BACKEND
 
     def world(self, num_envs: int, device: str, kwargs: dict[str, Any]) -> Any:
         """A new world of so many episodes, as its package or the user's function makes it."""
@@ -62,10 +50,6 @@ class BatchedSpec(EnvSpec):
     def resolved(self, bare: Any) -> Any:
         """The environment with the spaces and the limit of the world, which is opened to read them."""
         return _OPENER.load().resolved(bare)
-
-    def purity(self, environment: Any) -> Any:
-        """The :class:`escalade.envs.purity.Purity` of a batch of episodes that is played twice."""
-        return _OPENER.load().purity(environment)
 
     def one(self, bare: Any, render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """One episode of it as a Gymnasium environment, which can draw."""

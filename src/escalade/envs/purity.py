@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import cycle, islice, zip_longest
 from typing import Any, Literal
@@ -16,11 +16,12 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escalade.envs.backends import BACKENDS
-from escalade.envs.batched import BatchedSpec
 from escalade.envs.environment import Environment
 from escalade.envs.masks import LegalActions
 from escalade.envs.process import closed_at_end
 from escalade.envs.spaces import flatten
+from escalade.envs.structured import as_array
+from escalade.envs.vector import VectorEnvironment, vectorize
 from escalade.envs.wrapping import one_bool, one_number
 from escalade.errors import one_line
 
@@ -121,9 +122,8 @@ def probe_purity(environment: Environment) -> Purity:
     if environment.backend != "auto" and BACKENDS[environment.backend].fresh and not environment.exclusive:
         return Purity("pure")
     try:
-        if isinstance(environment.spec, BatchedSpec):
-            found: Purity = environment.spec.purity(environment)
-            return found
+        if environment.batched:
+            return _probe_batch(environment)
         return _probe(Player(environment, _OTHER_TURNS))
     except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
         return Purity("unknown", problem=one_line(problem))
@@ -169,6 +169,24 @@ def _probe_side_by_side(player: Player, alone: list[NDArray[Any]]) -> Purity:
         both = zip_longest(player.turns(env, _SEED), islice(player.turns(other, _OTHER_SEED), _TURNS))
         step = _difference(alone, (seen for seen, _ in both if seen is not None))
     return Purity("pure" if step is None else "shared", step)
+
+
+def _probe_batch(environment: Environment) -> Purity:
+    """Play a batch of a world's episodes twice, with the same seeds and actions."""
+    space = copy.deepcopy(environment.action_space)
+    space.seed(0)
+    with closing(vectorize(environment, environment.num_envs or 1)) as vector:
+        taken = [as_array([space.sample() for _ in range(vector.slots)]) for _ in range(_TURNS - 1)]
+        step = _difference(list(_batch_turns(vector, taken)), _batch_turns(vector, taken))
+    return Purity("pure" if step is None else "batch", step)
+
+
+def _batch_turns(vector: VectorEnvironment, taken: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    """Yield the observations of a reset, then those of each step with rewards and ends: rows of episodes."""
+    slots = np.arange(vector.slots)
+    yield vector.reset(slots, slots)
+    for actions in taken:
+        yield np.column_stack([part.reshape(len(slots), -1) for part in vector.step(slots, actions)])
 
 
 def _difference(first: list[NDArray[Any]], other: Iterable[NDArray[Any]]) -> int | None:

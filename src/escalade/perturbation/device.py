@@ -116,6 +116,13 @@ def hashed(state: Tensor, places: Tensor) -> Tensor:
     return bits.bitwise_xor_(_low_bits(bits >> 31, 33))
 
 
+def uniforms(keys: Tensor, step: int, count: int) -> Tensor:
+    """Numbers in [0, 1), shape (rows, count), float32: a function of each row's key and of the step."""
+    moments = hashed(keys, torch.tensor(step, device=keys.device))
+    bits = hashed(moments[:, None], torch.arange(count, device=keys.device))
+    return _low_bits(bits >> 40, 24).to(torch.float32) * 2.0**-24
+
+
 def _low_bits(numbers: Tensor, count: int) -> Tensor:
     """``numbers`` with all bits zero but the lowest: torch shifts copies of the sign in from above."""
     return numbers & ((1 << count) - 1)

@@ -56,6 +56,15 @@ def tensors_of(state: State) -> list[Tensor]:
     return found
 
 
+def first_states(module: nn.Module, seeds: Sequence[int]) -> State:
+    """The state of a batch whose episodes begin, with these seeds."""
+    made = {seed: module.initial_state(seed) for seed in set(seeds)}  # type: ignore[operator]
+    firsts = [made[seed] for seed in seeds]
+    rows = zip(*(tensors_of(first) for first in firsts), strict=True)
+    batch = iter([torch.stack([part.detach() for part in parts]) for parts in rows])
+    return map_state(lambda _: next(batch), firsts[0])
+
+
 class Products(nn.Module):
     """Products of pairs, without parameters and state.
 

@@ -20,7 +20,7 @@ from escalade.envs.structured import as_batch_of_parts
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.drawing import ActedEpisodes, make_draws, only_legal
-from escalade.policies.modules import State, check_layers, is_stateful, layers_of, map_state, tensors_of
+from escalade.policies.modules import State, check_layers, first_states, is_stateful, layers_of, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
 from escalade.policies.policy_file import INVERSE_STD, KIND, PolicyFile
@@ -163,11 +163,7 @@ class Policy(nn.Module):
     def first_state(self, seeds: Sequence[int]) -> State:
         """Return the network's state of a batch whose episodes begin, with these seeds."""
         with torch.no_grad(), cpu_by_default():
-            made = {seed: self.network.initial_state(seed) for seed in set(seeds)}  # type: ignore[operator]
-        firsts = [made[seed] for seed in seeds]
-        rows = zip(*(tensors_of(first) for first in firsts), strict=True)
-        batch = iter([torch.stack([part.detach() for part in parts]) for parts in rows])
-        return map_state(lambda _: next(batch), firsts[0])
+            return first_states(self.network, seeds)
 
     def reset(self, seed: int | Sequence[int] = 0) -> None:
         """Begin an episode: :meth:`act` starts from the network's first state and from the first draw.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from escalade.config.options import OPTIONS, Config
 from escalade.envs import Environment, resolve
+from escalade.envs.backends import BACKENDS
+from escalade.envs.batched import BACKEND
 from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.pixels.frames import FRAMES, Frames
 from escalade.errors import InputError
-
-MOST_ROWS: Final = 4096
-"""Episodes of a batched world, unless `num_envs` says more."""
 
 _OF_ONE = (
     *("wrappers", "fresh_environments", "early_end", "info_keys", "behaviour", "novelty", "reward"),
@@ -50,8 +48,9 @@ def find_environment(config: Config) -> Environment:
 
 
 def generation_rows(config: Config) -> int:
-    """The episodes of a generation, evaluations included, up to :data:`MOST_ROWS`."""
-    return min(MOST_ROWS, config.members(0) * config.episodes_per_member + 2 * config.eval_episodes)
+    """The episodes of a generation, evaluations included, as many as a batched world holds by default."""
+    episodes = config.members(0) * config.episodes_per_member + 2 * config.eval_episodes
+    return min(BACKENDS[BACKEND].most_rows, episodes)
 
 
 def limited(environment: Environment) -> Environment:

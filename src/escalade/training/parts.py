@@ -18,7 +18,7 @@ from escalade.envs import ActionMap, Environment
 from escalade.envs.spaces import is_image, is_small, observation_shape
 from escalade.errors import InputError, one_line
 from escalade.perturbation import NoiseSource, Stream, seeds
-from escalade.perturbation.device import Counters, DeviceNoise, as_device
+from escalade.perturbation.device import Counters, DeviceNoise
 from escalade.perturbation.registry import make_source, rank_of
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.modules import Chain
@@ -171,17 +171,17 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     environment = find_environment(config)
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
-    noise = _noise(config, layout_of(policy.network).held_shapes)
+    noise = _noise(config, environment.device, layout_of(policy.network).held_shapes)
     behaviour = None if config.behaviour is None else config.behaviour.found(environment)
     further = [start if network is not None else _start(config, policy, seed) for seed in _seeds(config)[1:]]
     return Parts(environment, policy, start, noise, further, config.reward, behaviour=behaviour)
 
 
-def _noise(config: Config, shapes: tuple[tuple[int, ...], ...]) -> NoiseSource:
+def _noise(config: Config, device: str, shapes: tuple[tuple[int, ...], ...]) -> NoiseSource:
     """The members' noise, on the device of a batched world."""
-    if config.device == "cpu":
+    if device == "cpu":
         return make_source(config.perturbation, config.seed, shapes)
-    return DeviceNoise(Counters(as_device(config.device)), rank_of(config.perturbation), shapes)
+    return DeviceNoise(Counters(torch.device(device)), rank_of(config.perturbation), shapes)
 
 
 def _seeds(config: Config) -> list[int]:

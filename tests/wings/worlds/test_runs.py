@@ -5,6 +5,7 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
+import torch
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
@@ -77,6 +78,20 @@ def test_groups_of_observations_and_one_tensor_of_ends(tmp_path):
     assert line == groups
 
 
+def test_a_world_may_keep_its_actions_and_write_its_observations_in_place(tmp_path):
+    run = escalade.train(f"{OWN}:Changes", run_dir=tmp_path / "changes", **SMALL)
+    assert min(run.history["return_mean"]) > 1e-3  # no action would differ from one that is written over
+    line, in_place = (digest(f"{OWN}:{name}", tmp_path / name) for name in ("Line", "InPlace"))
+    assert line == in_place
+
+
+def test_the_callers_generators_stay_as_they_were(tmp_path):
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    digest(f"{OWN}:Changes", tmp_path)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_what_gymnasium_makes_as_a_vector_alone_is_a_world(tmp_path):
     run = escalade.train(f"{OWN}:Counting-v0", run_dir=tmp_path, head="plain", **SMALL)
     assert run.history["env_steps"][-1] == 4 * 8 * 9
@@ -91,7 +106,9 @@ def test_a_row_without_numbers_is_the_worst_of_its_generation(tmp_path):
 
 def test_a_world_that_does_not_repeat_itself_is_told(tmp_path, capsys):
     escalade.train(f"{OWN}:Restless", run_dir=tmp_path, **SMALL | {"verbose": True})
-    assert "does not repeat a batch of episodes to the last bit" in capsys.readouterr().out
+    assert "does not repeat a batch of episodes to the last bit (two differ from step 2 on)" in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

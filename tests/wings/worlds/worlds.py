@@ -32,12 +32,45 @@ class Line:
 
 
 class Restless(Line):
-    """Draws from a generator that no seed reaches."""
+    """Draws from a generator that no seed reaches, from its second step on."""
 
     def reset(self, *, seed):
-        found = super().reset(seed=seed)
-        self.random.seed()
-        return found
+        self.steps = 0
+        return super().reset(seed=seed)
+
+    def step(self, actions):
+        self.steps += 1
+        if self.steps == 2:
+            self.random.seed()
+        return super().step(actions)
+
+
+class Changes(Line):
+    """Pays for the change of actions, which it keeps, and draws from torch's own generator."""
+
+    def reset(self, *, seed):
+        self.last = None
+        return super().reset(seed=seed)
+
+    def step(self, actions):
+        torch.rand(3)
+        changed = (actions - (actions if self.last is None else self.last))[:, 0].abs()
+        self.last = actions
+        seen, _, *others = super().step(actions)
+        return seen, changed, *others
+
+
+class InPlace(Line):
+    """Line in double precision, which writes each observation to the memory of the last."""
+
+    def reset(self, *, seed):
+        self.seen = super().reset(seed=seed)[0].double()
+        return self.seen, {}
+
+    def step(self, actions):
+        seen, *others = super().step(actions)
+        self.seen.copy_(seen)
+        return self.seen, *others
 
 
 class Groups(Line):

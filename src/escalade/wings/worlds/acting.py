@@ -40,8 +40,8 @@ class Actor(Protocol):
 
 def make_actor(setup: RolloutSetup, rows: int) -> Actor:
     """The policies for ``rows`` episodes, where the world is."""
-    device = torch.device(setup.environment.device)
-    return ArrayActor(setup, rows) if device.type == "cpu" else TensorActor(setup, rows, device)
+    device = setup.environment.device
+    return ArrayActor(setup, rows) if device == "cpu" else TensorActor(setup, rows, torch.device(device))
 
 
 class ArrayActor:
@@ -70,7 +70,7 @@ class ArrayActor:
             steps = np.full(len(self._rows), step)
             raw = self._explore(raw, self._job, self._items, self._seeds, steps, self._rows)
         self._actions[self._rows] = self._map(raw)
-        return torch.from_numpy(self._actions)
+        return torch.from_numpy(self._actions.copy())  # which the world may keep
 
     def keep(self, alive: Tensor) -> None:
         rows = np.flatnonzero(alive.numpy()[self._rows])

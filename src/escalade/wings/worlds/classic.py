@@ -1,6 +1,6 @@
 """Classic control in torch: Gymnasium's CartPole, Pendulum, Acrobot and MountainCar, many episodes at once.
 
-Each class is a batched world as :mod:`escalade.wings.worlds.contract` describes them, and a model for
+Each class is a batched world as :mod:`escalade.wings.worlds.world` describes them, and a model for
 worlds of your own: a state of one row an episode, and a step that computes the next one for all rows.
 """
 
@@ -14,7 +14,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from escalade.perturbation.device import hashed
+from escalade.perturbation.device import uniforms
 
 _Step = tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]
 
@@ -28,7 +28,7 @@ class TorchWorld:
     """
 
     row_seeds = True
-    """An episode follows from its own seed: see :mod:`escalade.wings.worlds.contract`."""
+    """An episode follows from its own seed: see :mod:`escalade.wings.worlds.world`."""
     twin: ClassVar[str | None] = None
     """The environment of Gymnasium's that draws its episodes."""
     max_episode_steps: ClassVar[int]
@@ -57,9 +57,7 @@ class TorchWorld:
 
     def random(self, count: int) -> Tensor:
         """Numbers in [0, 1), shape (num_envs, count): a function of each episode's seed and of the step."""
-        moment = hashed(self._seeds, torch.tensor(self._step, device=self.device))
-        bits = hashed(moment[:, None], torch.arange(count, device=self.device)) >> 40 & 0xFFFFFF
-        return bits.to(torch.float32) * 2.0**-24
+        return uniforms(self._seeds, self._step, count)
 
     def first(self) -> Tensor:
         """First states, shape (num_envs, size)."""

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from escalade.envs.batched import BACKEND
 from escalade.envs.environment import Environment
-from escalade.envs.purity import Purity
 from escalade.envs.spaces import check_observation_space
 from escalade.errors import InputError
 from escalade.perturbation.device import as_device
+from escalade.support.generators import generators_kept
 from escalade.wings.worlds.world import World, opened
-
-_TURNS = 10  # steps of a batch that is played twice
 
 
 def resolved(bare: Environment) -> Environment:
@@ -31,9 +29,10 @@ def resolved(bare: Environment) -> Environment:
     """
     if bare.backend not in ("auto", BACKEND):
         raise InputError(f"`backend` {bare.backend} has no {bare.id}, which is a batched world: leave it out")
-    as_device(bare.device)
-    world = opened(bare)
-    seen, actions = world.spaces()
+    bare = replace(bare, device=str(as_device(bare.device)))  # cpu for cpu:0, cuda:0 for cuda
+    with generators_kept():  # which the world may seed
+        world = opened(bare)
+        seen, actions = world.spaces()
     check_observation_space(seen)
     return replace(
         bare,
@@ -42,27 +41,6 @@ def resolved(bare: Environment) -> Environment:
         observation_space=seen,
         action_space=actions,
     )
-
-
-def purity(environment: Environment) -> Purity:
-    """Play a batch of episodes twice, with the same seeds and actions: are their bits the same?"""
-    world, space = opened(environment), environment.action_space
-    space.seed(0)
-    taken = [np.stack([space.sample() for _ in range(world.num_envs)]) for _ in range(_TURNS)]
-    once, again = (_turns(world, taken) for _ in range(2))
-    for step, (first, second) in enumerate(zip(once, again, strict=True)):
-        if not np.array_equal(first, second, equal_nan=True):
-            return Purity("batch", step)
-    return Purity("pure")
-
-
-def _turns(world: World, taken: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Observations, then rewards and ends beside them, of one batch."""
-    found = [world.reset(np.arange(world.num_envs), 0).cpu().numpy().copy()]
-    for actions in taken:
-        turn = world.step(torch.from_numpy(actions).to(world.device))
-        found += [part.cpu().numpy().copy() for part in turn]
-    return found
 
 
 def one(environment: Environment, render_mode: str | None) -> gymnasium.Env[Any, Any]:

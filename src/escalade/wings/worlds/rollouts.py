@@ -13,10 +13,11 @@ from torch import Tensor
 from escalade.engines.base import Feed
 from escalade.envs import Environment
 from escalade.envs.spaces import is_image, moments_size
-from escalade.policies.normalizer import normalize
+from escalade.policies.normalizer import Normalization, normalize
 from escalade.rollout.batches import Batches, Found
 from escalade.rollout.episodes import MOMENTS, RecordType
 from escalade.rollout.rollouts import RolloutSetup
+from escalade.support.generators import Generators, generators_kept
 from escalade.wings.worlds.acting import make_actor
 from escalade.wings.worlds.world import World, let_go, opened
 
@@ -48,7 +49,7 @@ class WorldRollouts:
 
     def run(self, feed: Feed) -> None:
         """Run batches until the feed has no more."""
-        with torch.no_grad():
+        with torch.no_grad(), generators_kept():
             while items := feed.take(1, wait=True):
                 feed.put(items[0], self._play(items[0], feed))
 
@@ -62,7 +63,8 @@ class WorldRollouts:
         seeds = np.resize(job.episode_seeds(items), self.rows)  # rows without an episode are idle
         observations = self.world.reset(seeds, self.batches.seed(batch))
         self.actor.load(items, seeds)
-        moments = Moments(self, observations) if job.normalization is not None else None
+        normalization = job.normalization
+        moments = None if normalization is None else Moments(normalization, observations)
         limits = self._limits(items)
         alive = torch.arange(self.rows, device=device) < count
         returns = torch.zeros(self.rows, dtype=precision(device), device=device)
@@ -102,34 +104,28 @@ class WorldRollouts:
         self, items: NDArray[np.int64], returns: Tensor, lengths: Tensor, moments: Moments | None
     ) -> Found:
         count = len(items)
-        observed = moments is not None
-        records = np.empty(count, self.record.observed if observed else self.record.plain)
+        records = np.empty(count, self.record.plain if moments is None else self.record.observed)
         records["return"] = records["score"] = returns[:count].cpu().numpy()
         records["length"] = lengths[:count].cpu().numpy()
         if moments is None:
             return [(np.arange(count), records)]
-        sums = moments.found()
-        records[MOMENTS] = sums[:, :count].transpose(1, 0, 2) if count else sums
+        records[MOMENTS] = moments.found(lengths)[:count]
         diverged = ~np.isfinite(records[MOMENTS]).all(axis=(1, 2))
         records["return"][diverged] = records["score"][diverged] = np.nan
         watched = self.batches.job.observed(items)
-        plain = records[["return", "length", "score", "infos", "behaviour"]].astype(self.record.plain)
-        return [
-            (np.flatnonzero(watched), records[watched]),
-            (np.flatnonzero(~watched), plain[~watched]),
-        ]
+        others = np.empty(np.count_nonzero(~watched), self.record.plain)
+        for name in others.dtype.names or ():
+            others[name] = records[name][~watched]
+        return [(np.flatnonzero(watched), records[watched]), (np.flatnonzero(~watched), others)]
 
 
 class Moments:
     """Sums of what each row's episode observes, about its first observation, and the normalised inputs."""
 
-    def __init__(self, rollouts: WorldRollouts, first: Tensor) -> None:
-        normalization = rollouts.batches.job.normalization
-        assert normalization is not None
+    def __init__(self, normalization: Normalization, first: Tensor) -> None:
         self._precision = precision(first.device)
-        self._first = self._flat(first)
+        self._first = self._flat(first).clone()  # the world may write the next ones to the same memory
         self._sums = torch.zeros((2, *self._first.shape), dtype=self._precision, device=first.device)
-        self._count = torch.zeros((len(first), 1), dtype=self._precision, device=first.device)
         self._mean, self._inverse_std = (
             torch.from_numpy(part).to(first.device, self._precision)
             for part in (normalization.mean, normalization.inverse_std)
@@ -142,20 +138,15 @@ class Moments:
         deviations = torch.where(alive[:, None], flat - self._first, 0)
         self._sums[0] += deviations
         self._sums[1] += deviations.square_()
-        self._count += alive[:, None]
         seen = normalize(flat, self._mean, self._inverse_std, self._clip)
         return seen.to(torch.float32).reshape(observations.shape)
 
-    def found(self) -> NDArray[np.float64]:
-        """Mean and sum of squared deviations of each row, shape (2, rows, size)."""
+    def found(self, lengths: Tensor) -> NDArray[np.float64]:
+        """Mean and sum of squared deviations of each row, shape (rows, 2, size), of so many observations."""
         total, squares = self._sums
-        offset = total / self._count.clamp(min=1)
-        return np.stack(
-            [
-                (self._first + offset).double().cpu().numpy(),
-                (squares - total * offset).clamp(min=0).double().cpu().numpy(),
-            ]
-        )
+        offset = total / lengths.clamp(min=1)[:, None]
+        means = self._first + offset
+        return torch.stack((means, (squares - total * offset).clamp(min=0)), dim=1).cpu().double().numpy()
 
     def _flat(self, observations: Tensor) -> Tensor:
         return observations.reshape(len(observations), -1).to(self._precision)
@@ -183,6 +174,7 @@ class WorldVector:
 
     def __init__(self, world: World) -> None:
         self._world, self.slots = world, world.num_envs
+        self._generators = Generators()
         world.users += 1
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
@@ -200,6 +192,7 @@ class WorldVector:
     def close(self) -> None:
         """Close the world, if nobody else has it."""
         let_go(self._world)
+        self._generators.restore()
 
     def _array(self, part: Tensor) -> NDArray[Any]:
         found: NDArray[Any] = part.cpu().numpy().copy()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,9 +14,9 @@ from escalade.envs.actions import ActionMap
 from escalade.errors import InputError
 from escalade.perturbation import Stream, shared_center
 from escalade.perturbation.address import hash64
-from escalade.perturbation.device import hashed
+from escalade.perturbation.device import uniforms
 from escalade.policies.drawing import TEMPERATURE
-from escalade.policies.modules import State, is_stateful, map_state, tensors_of
+from escalade.policies.modules import State, first_states, is_stateful, map_state
 from escalade.policies.networks import layout_of
 from escalade.policies.population.held_module import HeldModule
 from escalade.policies.population.layout import copy_module
@@ -110,16 +109,9 @@ class TensorActor:
 
     def _first(self, seeds: Numbers) -> list[State]:
         """The first states of members' rows, and of the others, if there are any of each."""
-        module: Any = self._held.module
-        made = {seed: module.initial_state(seed) for seed in set(seeds.tolist())}
-        found = []
-        for some in (seeds[: self._trained], seeds[self._trained :]):
-            if len(some):
-                firsts = [made[seed] for seed in some.tolist()]
-                rows = zip(*(tensors_of(first) for first in firsts), strict=True)
-                batch = iter([torch.stack(parts).to(self._device) for parts in rows])
-                found.append(map_state(lambda _, batch=batch: next(batch), firsts[0]))  # type: ignore[misc]
-        return found
+        groups = (seeds[: self._trained], seeds[self._trained :])
+        firsts = [first_states(self._held.module, some.tolist()) for some in groups if len(some)]
+        return [map_state(lambda part: part.to(self._device), first) for first in firsts]
 
 
 def _part(state: State, grid: tuple[int, int]) -> State:
@@ -129,10 +121,7 @@ def _part(state: State, grid: tuple[int, int]) -> State:
 
 def gumbels(keys: Tensor, step: int, count: int) -> Tensor:
     """Standard Gumbel numbers by address, shape (rows, count): those of the CPU, rounded to float32."""
-    moved = hashed(keys, torch.tensor(step, device=keys.device))
-    bits = hashed(moved[:, None], torch.arange(count, device=keys.device))
-    uniform = ((bits >> 40 & 0xFFFFFF).to(torch.float32) + 0.5) * 2.0**-24
-    return -torch.log(-torch.log(uniform))
+    return -torch.log(-torch.log(uniforms(keys, step, count) + 2.0**-25))
 
 
 def action_map(actions: ActionMap, device: torch.device) -> Callable[[Tensor], Tensor]:

@@ -5,8 +5,8 @@ observations and an info; ``step(actions)``, which gives observations, rewards, 
 an info, or one tensor for both ends. Observations are a tensor with a row for each episode, or a dict with
 such a tensor for the policy. ``single_observation_space`` and ``single_action_space`` are those of one
 episode. ``row_seeds``, if true, says that ``reset`` takes a tensor of seeds, one for each episode, and that
-an episode is a function of its own: then members of a pair begin alike, and bits hang on no batch. Other
-worlds are given one seed for all. ``max_episode_steps`` is the limit of an episode.
+an episode is a function of its own: then members of a pair begin alike, and bits do not depend on the batch.
+Other worlds are given one seed for all. ``max_episode_steps`` is the limit of an episode.
 
 What a world does when an episode ends is its own affair: a row counts until its first end.
 """
@@ -25,6 +25,7 @@ from torch import Tensor
 
 from escalade.envs.environment import Environment
 from escalade.errors import EnvironmentFailure, EscaladeError, InputError, in_words
+from escalade.support.generators import seed_generators
 
 _OF_THE_POLICY = ("policy", "actor", "state", "obs", "observation")
 """Names of the policy's part in a dict of observations, in this order (Isaac Lab, mjlab, Playground)."""
@@ -69,7 +70,7 @@ class World:
         given = torch.from_numpy(seeds).to(self.device) if self.row_seeds else seed
         with self._guarded("failed to reset"):
             if not self.row_seeds:
-                torch.manual_seed(seed)  # what draws from torch's own generators
+                seed_generators(seed % 2**32)  # a world may draw from them
             found = self.made.reset(seed=given)
         return self._seen(found[0] if isinstance(found, tuple) else found)
 
@@ -141,10 +142,10 @@ class World:
         except (EscaladeError, KeyboardInterrupt):
             raise
         except (Exception, SystemExit) as problem:
-            mend = ""
+            fix = ""
             if isinstance(problem, torch.OutOfMemoryError) or _OUT_OF_MEMORY in str(problem).lower():
-                mend = f": {self.num_envs} episodes are too many, choose a smaller `num_envs`"
-            raise EnvironmentFailure(f"world {self.id} {what}: {in_words(problem)}{mend}") from problem
+                fix = f": {self.num_envs} episodes are too many, choose a smaller `num_envs`"
+            raise EnvironmentFailure(f"world {self.id} {what}: {in_words(problem)}{fix}") from problem
 
 
 def as_space(space: Any) -> spaces.Space[Any]:
@@ -153,10 +154,7 @@ def as_space(space: Any) -> spaces.Space[Any]:
         return space
     if hasattr(space, "n"):
         return spaces.Discrete(int(space.n))
-    bounds = (
-        np.broadcast_to(np.asarray(bound, np.float32), space.shape) for bound in (space.low, space.high)
-    )
-    low, high = bounds
+    low, high = (np.broadcast_to(np.float32(bound), space.shape) for bound in (space.low, space.high))
     return spaces.Box(low, high, dtype=np.float32)
 
 
