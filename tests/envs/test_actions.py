@@ -170,3 +170,16 @@ def test_auto_scales_to_bounds_that_are_not_about_those_of_outputs(low, high, me
 def test_one_dimension_can_be_left_to_auto():
     space = spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 50.0]), dtype=np.float64)
     assert ActionMap(space, "tanh,auto").bounding == "tanh,rescale"
+
+
+@pytest.mark.parametrize("bounding", ["rescale", "tanh", "sigmoid"])
+def test_bounds_beyond_float32_are_reached(bounding):
+    for most in (1e39, np.finfo(np.float64).max):
+        space = spaces.Box(-most, most, (1,), np.float64)
+        found = mapped(space, [[-1e30], [0.0], [1e30]], bounding)
+        np.testing.assert_array_equal(found[:, 0], [-most, 0.0, most])
+
+
+def test_bins_are_computed_in_the_precision_of_the_space():
+    chosen = mapped(spaces.Box(-1.7, 3.1, (1,), np.float32), np.eye(3), "clip", "uniform:3")
+    assert float(chosen[1, 0]) == pytest.approx(0.7000000477, abs=1e-9)

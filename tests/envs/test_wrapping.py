@@ -74,7 +74,7 @@ def weigh(env):
 
 
 BAD = ["", "a", "a:", ":C", "a b:C", "a:C.d", "a:C()()", "a:C(", "a:C; d", "a:C(x)", "a:C(f())", "a:C(1+x)"]
-BAD += ["a:C(*[1])", "a:lambda: 1", "a:C(x=open('y'))", "a:\0"]
+BAD += ["a:C(*[1])", "a:C(**{'x': 1})", "a:lambda: 1", "a:C(x=open('y'))", "a:\0"]
 BAD += [
     "a:C(np.array(x))",
     "a:C(np.array([1], copy=False))",

@@ -134,8 +134,9 @@ def evaluate(
     with about(f"`env_kwargs` {other}" if other else os.fspath(run)):
         saved.give_frozen(parts.policy)
     played = _played(saved, config, parts, episodes)
-    results, raised = _forgiven(played[:episodes], config), played[:episodes].first_raised
-    failed = int(played[:episodes].failed().sum()) if config.on_error == "worst" else 0
+    first = played[:episodes]
+    results, raised = _forgiven(first, config), first.first_raised
+    failed = int(first.failed().sum()) if config.on_error == "worst" else 0
     # The run's own keys may be of episodes that went another way.
     asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
     check_known(parts.environment, results.infos, asked)

@@ -142,7 +142,9 @@ def _own(env: str, kwargs: Values) -> str | None:
     """The name of the preset made for ``env`` with these arguments, if there is one."""
     fitting = {env: 0} if env in names() else {}
     for name in names():
-        if not name.startswith(env.rpartition("-v")[0]):  # settings of earlier systems are asked for by name
+        if not name.startswith(
+            env.rpartition("-v")[0] or env
+        ):  # settings of earlier systems are asked for by name
             continue
         made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
         needed = made_for.get("env_kwargs", {})

@@ -172,7 +172,9 @@ class ActionMap:
     def _bin_values(self, space: spaces.Box) -> Array:
         """Shape (dimensions, bins)."""
         kind, _, rest = self.head.partition(":")
-        low, high = (bound.reshape(-1, 1).astype(np.float64) for bound in (space.low, space.high))
+        # The width of a Box of small whole numbers need not be one of them.
+        exact = np.float64 if space.dtype.kind in _WHOLE else space.dtype
+        low, high = (bound.reshape(-1, 1).astype(exact) for bound in (space.low, space.high))
         try:
             numbers = [float(number) for number in rest.split(",")]
         except ValueError:
@@ -228,9 +230,13 @@ class _Bounded:
         self.whole = kind in _WHOLE  # the nearest of them: a cast would take what is nearest to 0
         self.low, self.high = low.astype(self.inner), high.astype(self.inner)
         bounded = (space.bounded_below & space.bounded_above).reshape(-1)
-        with np.errstate(invalid="ignore"):  # infinite ends, which np.where leaves out
-            self.middle: Array = np.where(bounded, low / 2 + high / 2, 0).astype(np.float32)
-            self.half: Array = np.where(bounded, high / 2 - low / 2, 1).astype(np.float32)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
+            middle = np.where(bounded, low / 2 + high / 2, 0)
+            half = np.where(bounded, high / 2 - low / 2, 1)
+            wide = not np.isfinite(half.astype(np.float32)).all()
+        precision = np.float64 if wide else np.float32
+        self.middle: Array = middle.astype(precision)
+        self.half: Array = half.astype(precision)
         names = bounding.split(",")
         each = np.array(names * (len(low) // len(names)))
         self.maps = {name: bounded & (each == name) for name in set(names) - {"clip"}}

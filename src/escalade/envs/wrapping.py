@@ -67,6 +67,8 @@ def parse(text: str) -> Wrapper:
     if not named or not isinstance(values.func, ast.Name):
         raise InputError(f"`wrappers` {text} must be written as {FORM}")
     try:
+        if any(word.arg is None for word in values.keywords):  # of **
+            raise ValueError
         arguments = tuple(_value(value) for value in values.args)
         keywords = {str(word.arg): _value(word.value) for word in values.keywords}
     except (ValueError, TypeError):

@@ -130,7 +130,7 @@ class LowRank:
     @cached_property
     def length(self) -> int:
         """Numbers that a perturbation is made of."""
-        return noise_length(self.shapes, self.rank)
+        return sum(part.length for part in self.parts)
 
     @property
     def address(self) -> LowRank:

@@ -172,11 +172,6 @@ class Chain(nn.Sequential):
         """The reference batch as the network sees it, (frames, *shape); None where there is none."""
         return None if self.reference is None else self.reference.float() / self.reference_divisor
 
-    @property
-    def stateful_layers(self) -> list[nn.Module]:
-        """The layers that have an entry in the state, in its order."""
-        return [layer for layer in self if isinstance(layer, _STATEFUL)]
-
     def initial_state(self, seed: int) -> tuple[State, ...]:
         """Return the state that an episode with this seed begins with."""
         seen: Tensor | None = self.reference_seen

@@ -64,12 +64,12 @@ class Normalizer:
         self.squares = np.zeros(size)
 
     @classmethod
-    def restored(cls, tensors: Mapping[str, NDArray[Any]]) -> Normalizer:
+    def restored(cls, tensors: Mapping[str, NDArray[Any]], prefix: str = "normalizer.") -> Normalizer:
         """The normaliser whose :meth:`tensors` these are; others beside them are left alone."""
-        normalizer = cls(len(tensors["normalizer.mean"]))
-        normalizer.count = float(tensors["normalizer.count"][0])
-        normalizer.mean = tensors["normalizer.mean"].copy()
-        normalizer.squares = tensors["normalizer.squares"].copy()
+        normalizer = cls(len(tensors[f"{prefix}mean"]))
+        normalizer.count = float(tensors[f"{prefix}count"][0])
+        normalizer.mean = tensors[f"{prefix}mean"].copy()
+        normalizer.squares = tensors[f"{prefix}squares"].copy()
         return normalizer
 
     @classmethod

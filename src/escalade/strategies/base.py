@@ -150,7 +150,7 @@ class Strategy(ABC):
 
     def _check_low_rank(self, source: LowRank, dimension: int) -> None:
         device = device_of(source)
-        if not self.low_rank and (source.rank or device):
+        if not self.low_rank:
             what = "device: leave it out" if device else "low-rank noise: leave perturbation out"
             raise InputError(f"{type(self).__name__} does not work with {what}, or use OpenAIES or ARS")
         if source.dimension != dimension:

@@ -56,17 +56,20 @@ class Bounds:
         lower, upper = _pair(bounds, dimension)
         self.lower = _vector(lower, -np.inf, dimension)
         self.upper = _vector(upper, np.inf, dimension)
-        for i, (low, high) in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
+        wrong = ~(self.lower < self.upper)
+        for bound in (self.lower, self.upper):
+            wrong |= (abs(bound) > _LARGEST) & np.isfinite(bound)
+        for i in np.flatnonzero(wrong).tolist():
+            low, high = float(self.lower[i]), float(self.upper[i])
             if not low < high:
                 raise InputError(
                     f"bounds: parameter {i} has {low:g} and {high:g}, but the lower bound must be below the "
                     "upper one"
                 )
-            for bound in (low, high):
-                if _LARGEST < abs(bound) < np.inf:
-                    raise InputError(
-                        f"bounds: parameter {i} has {bound:g}, beyond {_LARGEST:g}: use None for no bound"
-                    )
+            beyond = low if np.isfinite(low) and abs(low) > _LARGEST else high
+            raise InputError(
+                f"bounds: parameter {i} has {beyond:g}, beyond {_LARGEST:g}: use None for no bound"
+            )
         self._low_margin, self._high_margin = (
             np.minimum(_MARGIN * (1 + np.where(np.isfinite(bound), abs(bound), 0)), self.width / 2)
             for bound in (self.lower, self.upper)

@@ -30,7 +30,7 @@ def first_center(x0: Start) -> Tensor:
         raise InputError(f"x0 must be a vector of numbers, not of shape {tuple(given.shape)}")
     if not bool(given.isfinite().all()):
         raise InputError("x0 must hold finite numbers only")
-    return given.to("cpu", dtype, copy=True)
+    return given.to("cpu", dtype, copy=not isinstance(x0, np.ndarray))  # which as_tensor copies
 
 
 def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escalade.policies.normalizer import Normalizer
-from escalade.storage.tensors import Tensors, with_prefix
+from escalade.storage.tensors import Tensors
 from escalade.strategies import Strategy
-from escalade.strategies.centers import Centers, best_known, of_center
+from escalade.strategies.centers import Centers, best_known
 from escalade.strategies.shaping import usable_number
 
 WORTH = "centers.worth"
@@ -74,8 +74,8 @@ class CenterStates:
         if self.count == 1:
             self.normalizers = [Normalizer.restored(tensors)]
         else:
-            each = [of_center(tensors, number) for number in range(self.count)]
-            self.normalizers = [Normalizer.restored(of) for of in each]
+            prefixes = (f"normalizer.{number}." for number in range(self.count))
+            self.normalizers = [Normalizer.restored(tensors, prefix) for prefix in prefixes]
             self.worth = tensors[WORTH].copy()
             self.caps = [int(steps) if np.isfinite(steps) else None for steps in tensors[CAPS]]
         self.drawn = drawn
@@ -97,9 +97,5 @@ def best_tensors(best: Best | None) -> Tensors:
 
 def best_of(tensors: Tensors) -> Best | None:
     """Read what :func:`best_tensors` gave, in a checkpoint."""
-    parts = with_prefix(_PREFIX, tensors)
-    if not parts:
-        return None
-    return parts["center"].copy(), Normalizer.restored(
-        {f"normalizer.{name}": part for name, part in parts.items()}
-    )
+    center = tensors.get(f"{_PREFIX}center")
+    return None if center is None else (center.copy(), Normalizer.restored(tensors, _PREFIX))

@@ -179,7 +179,8 @@ class FitnessObjective(Objective):
             (self.folder.policy, _center(strategy)),
             (self.folder.best, self.best(strategy)[0]),
         ):
-            write(path, _by_name(numbers, self.setup.layout), {"kind": _KIND})
+            parts = self.setup.layout.views(tensor_of(numbers))
+            write(path, {name: part.numpy() for name, part in parts.items()}, {"kind": _KIND})
 
     def state(self) -> tuple[Tensors, State]:
         """The best parameters, and the facts that tell the run from others."""
@@ -248,13 +249,6 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
             f"{path} was saved of another module: parameter {name!r} has shape {before} there and {now} here"
         )
     return np.concatenate([tensors[name].reshape(-1) for name in here])
-
-
-def _by_name(numbers: Vector, layout: Layout) -> Tensors:
-    """A module's parameters, shape (dimension,), by their names."""
-    ends = np.cumsum([math.prod(shape) for shape in layout.shapes.values()])
-    pieces = zip(layout.shapes.items(), np.split(numbers, ends[:-1]), strict=True)
-    return {name: piece.reshape(shape) for (name, shape), piece in pieces}
 
 
 def _center_to_call(strategy: Strategy, population: Population | None) -> Any:

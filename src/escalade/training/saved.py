@@ -19,7 +19,7 @@ from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.spaces import same, short
 from escalade.errors import InputError
 from escalade.policies.modules import check_layers
-from escalade.policies.networks import frozen_state, load_frozen_state, to_vector
+from escalade.policies.networks import frozen_state, layout_of, load_frozen_state, to_vector
 from escalade.policies.normalizer import Normalization, Normalizer
 from escalade.policies.policy import Policy, load
 from escalade.policies.population.layout import copy_on_cpu
@@ -244,7 +244,7 @@ class SavedPolicy:
 
     def fits(self, policy: Policy) -> bool:
         """Return whether ``policy`` has as many parameters, and normalises as many numbers."""
-        sizes = len(to_vector(policy.network)), len(policy.observation_mean)
+        sizes = layout_of(policy.network).dimension, len(policy.observation_mean)
         return sizes == (len(self.center), len(self.normalizer.mean))
 
     def give_frozen(self, policy: Policy) -> None:
@@ -254,7 +254,7 @@ class SavedPolicy:
             InputError: the numbers are of another network, or of other observations.
         """
         if not self.fits(policy):
-            here = f"{len(to_vector(policy.network)):,} for {len(policy.observation_mean)}"
+            here = f"{layout_of(policy.network).dimension:,} for {len(policy.observation_mean)}"
             there = f"{len(self.center):,} parameters for {len(self.normalizer.mean)} observed numbers"
             raise InputError(f"it has {there}, and the policy {here}")
         load_frozen_state(policy.network, self.frozen)

@@ -1,5 +1,6 @@
 """Members of any module as one callable: the outputs of the module with each member's parameters."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -328,12 +329,19 @@ def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
         assert not laid
 
 
+def test_a_held_module_with_recurrent_layers_can_be_pickled():
+    module = nn.GRU(3, 4)
+    HeldModule(module, Layout(module), None)
+    pickle.dumps(module)
+
+
 def test_rows_grouped_by_member_go_through_the_module_itself():
     members, inputs = setting(*SHARED["tied"])
     with torch.no_grad():
         separate = members(*inputs)
         with members.grouped() as module:
             grouped = module(inputs[0].flatten(0, 1))
+            assert torch.equal(module.forward(inputs[0].flatten(0, 1)), grouped)
         assert torch.equal(grouped, separate.flatten(0, 1))
         assert "forward" not in vars(module)
         with members.grouped() as module, pytest.raises(InputError, match="a multiple of 3 rows"):

@@ -7,7 +7,7 @@ of layers that :mod:`escalade.policies.population.recognition` knows. It is impo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from escalade.support.registry import Entry
@@ -55,18 +55,15 @@ _HERE: Final = "escalade.policies.architectures"
 _INIT: Final = frozenset({"init"})
 _LINE: Final = frozenset({"bias", "init"})
 _MLP: Final = _LINE | {"hidden", "activation"}
+_MEMORY: Final = "vectors, memory"
 CELL: Final = (64,)
 """The size of a recurrent cell where none is given."""
 
 
 def _for_vectors(
-    title: str, maker: str, options: frozenset[str], hidden: tuple[int, ...] = ()
+    title: str, maker: str, options: frozenset[str], hidden: tuple[int, ...] = (), use: str = "vectors"
 ) -> Architecture:
-    return Architecture(title, f"{_HERE}.vectors:{maker}", use="vectors", options=options, hidden=hidden)
-
-
-def _with_cell(title: str, maker: str) -> Architecture:
-    return replace(_for_vectors(title, maker, _MLP, CELL), use="vectors, memory")
+    return Architecture(title, f"{_HERE}.vectors:{maker}", use=use, options=options, hidden=hidden)
 
 
 def _for_images(title: str, maker: str, use: str) -> Architecture:
@@ -80,8 +77,8 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
     "quadratic": _for_vectors(
         "one layer, on the observation and the products of its numbers", "make_quadratic", _LINE
     ),
-    "gru": _with_cell("a GRU cell behind plain layers", "make_gru"),
-    "lstm": _with_cell("an LSTM cell behind plain layers", "make_lstm"),
+    "gru": _for_vectors("a GRU cell behind plain layers", "make_gru", _MLP, CELL, _MEMORY),
+    "lstm": _for_vectors("an LSTM cell behind plain layers", "make_lstm", _MLP, CELL, _MEMORY),
     "nature": _for_images("Mnih et al. 2015", "make_nature", "4 x 84 x 84"),
     "openai-atari": _for_images(
         "Salimans et al. 2017: virtual batch normalisation", "make_openai_atari", "4 x 84 x 84"

@@ -87,7 +87,11 @@ def _lay_out_once(module: nn.Module) -> None:
     for part in nn.Module.modules(module):
         if isinstance(part, nn.RNNBase) and "flatten_parameters" not in vars(part):
             part.flatten_parameters()
-            part.flatten_parameters = lambda: None  # type: ignore[method-assign]
+            part.flatten_parameters = _nothing  # type: ignore[method-assign]
+
+
+def _nothing() -> None:
+    """Leave the weights where they are; of this file, so that the module can be pickled."""
 
 
 def _room(*shape: int) -> Any:

@@ -24,6 +24,8 @@ from escalade.policies.population.torch_network import is_refusal
 from escalade.support.arrays import tensor_of
 from escalade.support.generators import Generators, generators_kept
 
+_CALLED = ("forward", "_call_impl")
+"""Attributes that are called of a module: alone, and with the module's hooks around it."""
 _CONSTANTS = (bool, int, float, str, type(None))
 _UNUSUAL = 1e4  # larger outputs are masks, such as -1e9 in attention, and no results
 _TOLERANCE = 4096  # roundings of the module's type by which two ways to the same output may differ
@@ -92,19 +94,25 @@ class Members:
         output that is one number a member, such as a loss, the shape is (n,).
         """
         module, own = self._held.module, vars(self._held.module)
+        original = {name: own[name] for name in _CALLED if name in own}  # mostly the class's alone
+
+        def restore() -> None:
+            for name in _CALLED:
+                own.pop(name, None)
+            own.update(original)
 
         def call(*inputs: Any, **named: Any) -> Any:  # past the hooks: each member's call has them
-            del own["_call_impl"]  # for the calls of the members, which are this very module
+            restore()  # for the calls of the members, which are this very module
             try:
                 return self._regrouped(inputs, named)
             finally:
-                own["_call_impl"] = call
+                own.update(dict.fromkeys(_CALLED, call))
 
-        own["_call_impl"] = call
+        own.update(dict.fromkeys(_CALLED, call))
         try:
             yield module
         finally:
-            del own["_call_impl"]
+            restore()
 
     @cached_property
     def parameters(self) -> dict[str, Tensor]:
