@@ -51,6 +51,9 @@ DAMAGES = {
     "a large number": edited(env_steps=10**400),
     "a list for a number": edited(eval_return_std=[1.0]),
     "a mean alone": edited(eval_return_std="missing"),
+    "neither": edited(eval_return_mean="missing", eval_return_std="missing"),
+    "no steps": edited(env_steps="missing"),
+    "no target": edited(target_return="missing"),
     "a truth for a number": edited(eval_return_mean=True),
     "no count": edited(generations=None),
 }

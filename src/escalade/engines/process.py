@@ -11,7 +11,7 @@ from typing import Any
 from escalade.engines.base import Factory
 from escalade.engines.fork_server import WorkerProcess
 from escalade.engines.worker import CLOSE_SECONDS, ByValue, serve
-from escalade.errors import InputError
+from escalade.errors import InputError, one_line
 
 _FIRST_NOTE_SECONDS = 30.0  # of silence
 _MARGIN_SECONDS = 0.5  # for a worker to end by itself, after its time to close is over
@@ -42,7 +42,7 @@ class Worker:
         try:
             self._process.start()
         except (OSError, EOFError, MemoryError) as problem:
-            said = f"a worker process could not be started ({type(problem).__name__}: {problem})"
+            said = f"a worker process could not be started ({one_line(problem)})"
             raise InputError(f"{said}: lower `workers`") from problem
         theirs.close()
         their_lifeline.close()

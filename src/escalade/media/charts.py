@@ -83,7 +83,8 @@ class Chart:
     def in_words(self) -> str:
         """Its numbers, for those who do not see it."""
         target = [] if self.target is None else [f"target {number(self.target)}"]
-        told = [*(line.in_words() for line in self.lines), *(area.label for area in self.areas), *target]
+        areas = [area.label for area in self.areas if area.label]
+        told = [*(line.in_words() for line in self.lines), *areas, *target]
         return f"Over {self.unit}. {'; '.join(told)}."
 
     def empty(self) -> bool:
@@ -187,4 +188,5 @@ def _looks(line: Line) -> dict[str, Any]:
 
 def _wrapped(label: str) -> str:
     """A label in lines that leave most of the picture to the curves."""
-    return textwrap.fill(visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)
+    hidden = "\u200b" * label.startswith("_")  # for matplotlib, which leaves such a label out of a legend
+    return textwrap.fill(hidden + visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)

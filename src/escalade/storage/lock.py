@@ -93,7 +93,8 @@ class FolderLock:
     def release(self) -> None:
         """Give the lock back; nothing happens where it is not held."""
         if self._descriptor is not None:
-            os.ftruncate(self._descriptor, 0)
+            with suppress(OSError):  # the disk may be gone: whoever looks takes the run for killed
+                os.ftruncate(self._descriptor, 0)
             self._close()
 
     def look(self) -> tuple[Held, str]:

@@ -13,16 +13,18 @@ _MOST = 10**12
 
 def is_summary(found: Any) -> bool:
     """Return whether the contents of a summary.json are one: they have what every run has, in numbers."""
-    if not isinstance(found, dict) or any(found.get(name) is None for name in _ALWAYS):
+    if not isinstance(found, dict) or not {*_COUNTS, *_NUMBERS} <= found.keys():
         return False
-    counts = (found.get(name) for name in _COUNTS)
-    numbers = (found.get(name) for name in _NUMBERS)
+    if any(found.get(name) is None for name in _ALWAYS):
+        return False
+    counts = (found[name] for name in _COUNTS)
+    numbers = (found[name] for name in _NUMBERS)
     return (
         isinstance(found["solved"], bool)
         and isinstance(found["stop_reason"], str)
         and all(_is_number(value) and 0 <= value <= _MOST for value in counts if value is not None)
         and all(_is_number(value) for value in numbers if value is not None)
-        and (found.get("eval_return_mean") is None) == (found.get("eval_return_std") is None)
+        and (found["eval_return_mean"] is None) == (found["eval_return_std"] is None)
     )
 
 

@@ -47,6 +47,12 @@ def find_environment(config: Config) -> Environment:
     return environment
 
 
+def with_workers(config: Config, environment: Environment) -> Config:
+    """The config; a batched world, which is a batch by itself, has no workers unless asked for."""
+    alone = environment.batched and config.workers is None
+    return config.replace(workers=0) if alone else config
+
+
 def generation_rows(config: Config) -> int:
     """The episodes of a generation, evaluations included, as many as a batched world holds by default."""
     episodes = config.members(0) * config.episodes_per_member + 2 * config.eval_episodes

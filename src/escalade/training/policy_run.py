@@ -18,6 +18,7 @@ from escalade.recorders import DETERMINISTIC, Goals, check_recorders, info_colum
 from escalade.rollout.cutoff import MOVING, START, Cutoff
 from escalade.strategies import Strategy
 from escalade.support.numbers import workers_in_words
+from escalade.training.environments import with_workers
 from escalade.training.limits import Limits
 from escalade.training.parts import Parts, make_parts, make_search
 from escalade.training.policy_objective import PolicyObjective
@@ -81,11 +82,10 @@ def _settled(config: Config, parts: Parts) -> Config:
         )
     parts.environment = settle_backend(parts.environment)
     found: dict[str, Any] = {"backend": parts.environment.backend, "head": actions.head}
-    if parts.environment.batched and config.workers is None:
-        found["workers"] = 0  # a world is a batch by itself
     if parts.normalizes_images:
         found["normalize_observations"] = True
-    return config.replace(**found, **({"action_map": actions.bounding} if actions.mapped else {}))
+    found |= {"action_map": actions.bounding} if actions.mapped else {}
+    return with_workers(config.replace(**found), parts.environment)
 
 
 def _subject(config: Config, parts: Parts) -> dict[str, Any]:

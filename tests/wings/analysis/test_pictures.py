@@ -16,6 +16,7 @@ from escalade import EnvironmentFailure, InputError
 from escalade.envs import resolve
 from escalade.envs.pixels.frames import Frames
 from escalade.media import video
+from escalade.media.charts import Area, Chart, _wrapped
 from escalade.media.curves import plot_run, smoothed
 from escalade.media.figure import fit_returns, style
 from escalade.media.video import record_episode
@@ -185,3 +186,14 @@ def test_a_smoothed_point_is_the_mean_of_the_last_ones():
     np.testing.assert_allclose(smoothed(values, 99), [1, 2, np.nan, 3, 4])
     diverged = np.array([-1e20, 100.0, 100.0, 300.0])  # what one says is lost in no other's mean
     np.testing.assert_allclose(smoothed(diverged, 2)[2:], [100, 200])
+
+
+def test_no_label_is_one_that_matplotlib_leaves_out_of_a_legend():
+    assert [_wrapped(label).startswith("_") for label in ("_old", "new_", "__")] == [False] * 3
+    assert _wrapped("new_") == "new_"
+
+
+def test_an_area_without_a_label_is_not_told_in_words():
+    edge = np.zeros(2)
+    chart = Chart("pole", "steps", areas=[Area("", edge, edge, edge), Area("spread", edge, edge, edge)])
+    assert chart.in_words() == "Over steps. spread."

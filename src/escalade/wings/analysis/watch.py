@@ -48,6 +48,7 @@ class Watch:
         self.folder = RunFolder.open(run)
         self.goals = _goals(self.folder)
         self._seen = 0  # the last generation that was given
+        self._read: tuple[int, int] | None = None  # the file and the size of what was read last
 
     def look(self) -> News:
         """Return the new rows and the state of the run.
@@ -68,7 +69,14 @@ class Watch:
     def _new_rows(self) -> list[Row]:
         """The rows since the last look; those that a resumed run has begun again come again."""
         progress = self.folder.progress
-        rows = read_rows(progress) if progress.exists() else []
+        if not progress.exists():
+            self._seen, self._read = 0, None
+            return []
+        found = progress.stat()
+        if (found.st_ino, found.st_size) == self._read:
+            return []
+        self._read = found.st_ino, found.st_size
+        rows = read_rows(progress)
         last = rows[-1].generation if rows else 0
         fresh = [row for row in rows if row.generation > min(self._seen, last)]
         self._seen = last

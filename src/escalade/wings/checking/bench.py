@@ -22,7 +22,7 @@ from escalade.envs.structured import as_array
 from escalade.errors import InputError
 from escalade.perturbation import Stream, seeds
 from escalade.support.interrupts import Interrupts
-from escalade.training.environments import limited
+from escalade.training.environments import limited, with_workers
 from escalade.training.limits import Limits
 from escalade.training.loop import Loop
 from escalade.training.parts import Parts, make_parts, make_strategy
@@ -82,11 +82,9 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
     if "worker_resources" in ENGINES[config.engine].options:
         raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
     parts = make_parts(config)
-    batched = parts.environment.batched
-    if batched and config.workers is None:
-        config = config.replace(workers=0)  # as training does
+    config = with_workers(config, parts.environment)
     workers = config.worker_count
-    if workers == 0 and not batched:
+    if workers == 0 and not parts.environment.batched:
         raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
     parts.environment = settle_backend(limited(parts.environment))
     useful: list[float] = []

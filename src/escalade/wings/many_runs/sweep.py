@@ -19,7 +19,8 @@ from escalade.recorders import Row, read_rows
 from escalade.storage.files import path_of, read_bytes, storage, write_bytes
 from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import Interrupts
-from escalade.support.numbers import number, plain, whole_number
+from escalade.support.numbers import number, whole_number
+from escalade.support.output import shown
 from escalade.training.described import Collection
 from escalade.wings.many_runs.runner import run_series, sharing
 from escalade.wings.many_runs.series import plan_series
@@ -124,9 +125,9 @@ def collection_of(place: Path) -> Collection:
     if (best := best_of(study)) is None:
         raise InputError(f"{place}: no trial of this sweep has ended; go on with 'escalade sweep'")
     facts = {**states(study), "best trial": best.number, "its return": number(best.value)}
-    shown, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
+    said, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
     drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
-    return Collection(place.resolve().name, trial_folder(place, best.number), shown, chosen, drawn)
+    return Collection(place.resolve().name, trial_folder(place, best.number), said, chosen, drawn)
 
 
 def part_of(config: Config, row: Row) -> int:
@@ -275,6 +276,5 @@ class _Lead:
         elif trial.state.name == "PRUNED":
             part = (trial.last_step or 0) / (PARTS * len(self._plan.seeds))
             how = f"pruned after {part:.0%} of the budget, return {number(trial.value)}"
-        values = {name: plain(one) if isinstance(one, float) else one for name, one in trial.params.items()}
-        options = ", ".join(f"{name}={value}" for name, value in values.items())
+        options = ", ".join(f"{name}={shown(value)}" for name, value in trial.params.items())
         self._say(f"trial {trial.number}: {how}  {options}")

@@ -193,7 +193,8 @@ class SearchSpace:
 
     def points(self, members: NDArray[np.floating]) -> Array:
         """The function's points for a strategy's members, shape (n, dimension)."""
-        return rounded(self._bent.apply(members * self._scale), self.bounds, self._whole)
+        points = self._bent.apply(members * self._scale)
+        return rounded(points, self.bounds, self._whole) if len(self._whole) else points
 
 
 def _numbers(given: Any, name: str) -> Array:
