@@ -1,9 +1,10 @@
-"""Restarts and bounds of ``escalade.optimize`` beside pycma's own.
+"""Restarts, bounds and cost of ``escalade.optimize`` beside pycma's own.
 
-    pip install escalade cma
+    pip install escalade cma cmaes
     python benchmarks/optimize.py restarts --output restarts.jsonl     # one core; goes on where it stopped
     python benchmarks/optimize.py table restarts.jsonl                 # its Markdown
     python benchmarks/optimize.py bounds                               # ways to keep a search in its bounds
+    OMP_NUM_THREADS=1 python benchmarks/optimize.py cost               # CPU time of a call and an evaluation
 
 A run succeeds when it finds a value within 1e-8 of the minimum (1e-6 on Schwefel's function, whose values
 are 4,000 and more) within 10,000 evaluations per dimension. Both begin every search at a new point drawn
@@ -18,8 +19,10 @@ import itertools
 import json
 import math
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ import numpy as np
 
 import escalade
 from escalade.perturbation import NoiseTable
+from escalade.strategies import CMAES
 from escalade.strategies.bounds import Bounds
 from escalade.strategies.registry import STRATEGIES
 
@@ -243,6 +247,77 @@ def bounds(strategies: list[str]) -> None:
         print(f"| {strategy} | {name} |", " | ".join(cells), "|", flush=True)
 
 
+def cheap(x: Any) -> float:
+    return float(x @ x)
+
+
+def by_optimize(dimension: int, budget: int, seed: int) -> int:
+    options = {"sigma": 2.0, "budget": budget, "seed": seed, "tolerance": 1e-300}
+    return escalade.optimize(cheap, np.full(dimension, 3.0), **options).evaluations
+
+
+def by_ask_and_tell(dimension: int, budget: int, seed: int) -> int:
+    es, evaluations = CMAES(np.full(dimension, 3.0), sigma=2.0, seed=seed, direction="minimize"), 0
+    while evaluations < budget:
+        members = es.ask()
+        es.tell([cheap(x) for x in members.numpy()])
+        evaluations += len(members)
+    return evaluations
+
+
+def by_pycma(dimension: int, budget: int, seed: int, *, alone: bool = False) -> int:
+    import cma
+
+    options = {"seed": seed + 1, "verbose": -9, "verb_log": 0, "maxfevals": budget, "tolx": 0, "tolfun": 0}
+    options |= {"tolfunhist": 0, "tolflatfitness": 10**9, "tolstagnation": 10**9}
+    if not alone:
+        return int(cma.fmin2(cheap, np.full(dimension, 3.0), 2.0, options)[1].countevals)
+    es = cma.CMAEvolutionStrategy(np.full(dimension, 3.0), 2.0, options)
+    while es.countevals < budget:
+        members = es.ask()
+        es.tell(members, [cheap(x) for x in members])
+    return int(es.countevals)
+
+
+def by_cmaes(dimension: int, budget: int, seed: int) -> int:
+    import cmaes
+
+    es, evaluations = cmaes.CMA(np.full(dimension, 3.0), 2.0, seed=seed), 0
+    while evaluations < budget:
+        members = [es.ask() for _ in range(es.population_size)]
+        es.tell([(x, cheap(x)) for x in members])
+        evaluations += len(members)
+    return evaluations
+
+
+WAYS: dict[str, Callable[[int, int, int], int]] = {
+    "optimize": by_optimize,
+    "fmin2 of pycma": by_pycma,
+    "ask and tell": by_ask_and_tell,
+    "ask and tell of pycma": partial(by_pycma, alone=True),
+    "ask and tell of cmaes": by_cmaes,
+}
+
+
+def cost(dimensions: list[int], budget: int, rounds: int) -> None:
+    """Print tables of CPU time: of calls of 12 evaluations, and of an evaluation in long runs."""
+    print("| dimension | way | a call of 12, ms | an evaluation, us | to pycma's |\n" + "| --- " * 5 + "|")
+    for dimension in dimensions:
+        calls: dict[str, list[float]] = {name: [] for name in WAYS}
+        evaluations: dict[str, list[float]] = {name: [] for name in WAYS}
+        for seed, (name, way) in itertools.product(range(rounds), WAYS.items()):
+            for size, times in ((12, calls), (budget, evaluations)):
+                began = time.process_time()
+                count = way(dimension, size, seed)
+                spent = time.process_time() - began
+                times[name].append(1e3 * spent if size == 12 else 1e6 * spent / count)
+        for name in WAYS:
+            peer = "fmin2 of pycma" if name in ("optimize", "fmin2 of pycma") else "ask and tell of pycma"
+            ratios = [a / b for a, b in zip(evaluations[name], evaluations[peer], strict=True)]
+            medians = (statistics.median(part) for part in (calls[name], evaluations[name], ratios))
+            print(f"| {dimension} | {name} | {{:.1f}} | {{:.0f}} | {{:.2f}} |".format(*medians), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -256,11 +331,17 @@ def main() -> None:
     commands.add_parser("bounds").add_argument(
         "--strategies", nargs="+", default=list(SETTINGS), choices=SETTINGS
     )
+    costing = commands.add_parser("cost")
+    costing.add_argument("--dimensions", nargs="+", type=int, default=[2, 5, 10, 20, 40])
+    costing.add_argument("--budget", type=int, default=4000)
+    costing.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
     if arguments.command == "restarts":
         restarts(arguments.output, arguments.functions, arguments.dimensions)
     elif arguments.command == "table":
         table(arguments.path)
+    elif arguments.command == "cost":
+        cost(arguments.dimensions, arguments.budget, arguments.rounds)
     else:
         bounds(arguments.strategies)
 

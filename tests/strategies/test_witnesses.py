@@ -323,7 +323,7 @@ def test_a_search_whose_shape_diverges_gives_what_it_found():
         y = x @ turned
         return y[:, 0] ** 2 + 1e6 * (y[:, 1:] ** 2).sum(axis=1)
 
-    options = {"population": 40, "sigma": 2.0, "budget": 20_000, "vectorized": True}
+    options = {"population": 40, "sigma": 2.0, "budget": 20_000, "vectorized": True, "seed": 7}
     found = optimize(function, np.full(20, 3.0), "cr-fm-nes", **options)
     assert (found.stop_reason, found.best_fitness < 100) == ("diverged", True)
     limited = optimize(function, np.full(20, 3.0), partial(CRFMNES, max_change=0.7), **options)

@@ -37,7 +37,7 @@ from escalade.training.fitness_objective import read_parameters
 from escalade.training.limits import Limits
 from escalade.training.rows import Callback
 from escalade.training.run import Listeners
-from escalade.training.strategy import build_strategy, joined
+from escalade.training.strategy import build_strategy, joined, takes
 
 if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import EngineName
@@ -178,12 +178,12 @@ def evolve(
     search = None if novelty is None else NoveltyOptions(novelty)
     if search is not None and search.centres > 1:
         raise InputError(f"novelty {novelty}: evolve has one centre")
-    source: NoiseSource | None = None  # a strategy makes a full table itself, when it first needs one
+    source: NoiseSource | None = None
     noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:
         source = DeviceNoise(Counters(place), rank, layout.held_shapes)
         noise["device"] = place.type
-    elif rank:
+    elif rank or takes(strategy, "perturbation"):
         source = make_source(perturbation, seed_number(seed), layout.held_shapes)
     with one_thread():
         start, ranks = layout.to_vector(module), search is not None

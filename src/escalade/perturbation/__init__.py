@@ -5,6 +5,8 @@ from escalade.perturbation.address import gumbels as gumbels
 from escalade.perturbation.address import hash64 as hash64
 from escalade.perturbation.address import normals as normals
 from escalade.perturbation.address import seeds as seeds
+from escalade.perturbation.fresh import FreshNoise as FreshNoise
+from escalade.perturbation.fresh import usual_noise as usual_noise
 from escalade.perturbation.low_rank import LowRank as LowRank
 from escalade.perturbation.population import CenterPopulation as CenterPopulation
 from escalade.perturbation.population import DensePopulation as DensePopulation

@@ -194,6 +194,8 @@ def write_all(population: Population, members: Sequence[int] | None = None, into
 
     With ``into`` they are written there: an array, or a tensor where the population's noise is one.
     """
+    if isinstance(population, DensePopulation) and members is None and into is None:
+        return population.vectors.copy()
     members = range(population.size) if members is None else members
     written = np.empty((len(members), population.dimension), dtype=population.dtype) if into is None else into
     together = None if isinstance(written, np.ndarray) else getattr(population, "write_rows", None)

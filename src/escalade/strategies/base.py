@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+from torch.linalg import vector_norm
 
 from escalade.errors import Diverged, InputError
 from escalade.perturbation import (
     LowRank,
     NoiseSource,
-    NoiseTable,
     Population,
     Stream,
     seeds,
-    table_size,
+    usual_noise,
     write_all,
 )
 from escalade.perturbation.device import device_of
@@ -60,7 +60,7 @@ class Strategy(ABC):
         population: members a generation; None means :meth:`usual_population`.
         seed: the same seed gives the same members.
         direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; a table of noise made from ``seed`` when not given.
+        perturbation: the source of the noise; made from ``seed`` when not given.
 
     Raises:
         InputError: an argument is impossible or unknown; the message names it.
@@ -80,6 +80,9 @@ class Strategy(ABC):
 
     compares_generations: ClassVar[bool] = False
     """True where an update compares fitness with that of generations before: ranks within one will not do."""
+
+    draws_once: ClassVar[bool] = False
+    """True if members take a generation's noise as a whole: for few parameters it is made without a table."""
 
     elitist: ClassVar[bool] = False
     """True where the best members live on unchanged."""
@@ -182,7 +185,7 @@ class Strategy(ABC):
     def perturbation(self) -> NoiseSource:
         """The source of the noise that members are made of; made when first needed."""
         if self._perturbation is None:
-            self._perturbation = NoiseTable(self.seed, table_size(self.dimension))
+            self._perturbation = usual_noise(self.seed, self.dimension, once=self.draws_once)
         return self._perturbation
 
     @property
@@ -255,7 +258,7 @@ class Strategy(ABC):
         elif len(self.nonfinite) < len(cleaned):
             with self._generators(2):
                 self.remember(cleaned)
-        norm, moved = float(before.norm()), float((self.center - before).norm())
+        norm, moved = float(vector_norm(before)), float(vector_norm(self.center - before))
         if beyond := self._beyond(moved, sigma):
             self.center.copy_(before)
             raise Diverged(f"generation {self.generation + 1} takes {beyond}")

@@ -70,25 +70,19 @@ class Bounds:
             raise InputError(
                 f"bounds: parameter {i} has {beyond:g}, beyond {_LARGEST:g}: use None for no bound"
             )
+        self.both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
+        """The parameters that have two bounds, bool of shape (dimension,)."""
+        self.any = bool((np.isfinite(self.lower) | np.isfinite(self.upper)).any())
+        """True where there is a bound at all."""
         self._low_margin, self._high_margin = (
             np.minimum(_MARGIN * (1 + np.where(np.isfinite(bound), abs(bound), 0)), self.width / 2)
             for bound in (self.lower, self.upper)
         )
 
     @property
-    def both(self) -> NDArray[np.bool_]:
-        """The parameters that have two bounds, bool of shape (dimension,)."""
-        return np.isfinite(self.lower) & np.isfinite(self.upper)
-
-    @property
     def width(self) -> Array:
         """Upper bound minus lower bound, infinite if one is missing; shape (dimension,)."""
         return self.upper - self.lower
-
-    @property
-    def any(self) -> bool:
-        """True where there is a bound at all."""
-        return bool((np.isfinite(self.lower) | np.isfinite(self.upper)).any())
 
     def check(self, x: Array) -> None:
         """Refuse a vector that is outside.

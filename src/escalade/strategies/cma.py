@@ -81,10 +81,10 @@ class CMAES(SizedStrategy):
         self.negative = np.minimum(raw, 0) * (least / -raw[raw < 0].sum())
         self.chi = expected_norm(n)
 
-    @property
+    @cached_property
     def scale(self) -> Matrix:
         """Standard deviation of the members in each parameter, shape (dimension,)."""
-        return np.asarray(self.step_size * np.sqrt(np.maximum(np.diag(self.covariance), 0)))
+        return np.asarray(self.step_size * np.sqrt(np.maximum(self.covariance.diagonal(), 0)))
 
     @property
     def condition(self) -> float:
@@ -98,10 +98,15 @@ class CMAES(SizedStrategy):
         values, vectors = np.linalg.eigh(self.covariance)
         return vectors, np.sqrt(np.maximum(values, _FLOOR * values[-1]))
 
+    def _forget(self) -> None:
+        """Drop what was made of a covariance and a step size that have changed."""
+        for name in ("scale", "_axes"):
+            self.__dict__.pop(name, None)
+
     def narrow(self, factors: Matrix) -> None:
         self.covariance = np.outer(factors, factors) * self.covariance
         self.path_c = factors * self.path_c
-        self.__dict__.pop("_axes", None)
+        self._forget()
 
     def shaped(self, z: Matrix) -> Matrix:
         basis, lengths = self._axes
@@ -131,11 +136,11 @@ class CMAES(SizedStrategy):
         covariance = keep * self.covariance + self.c_1 * np.outer(self.path_c, self.path_c)
         covariance += self.c_mu * (y.T * weights) @ y  # eq. 47
         self.covariance = (covariance + covariance.T) / 2
-        self.__dict__.pop("_axes", None)
+        self._forget()
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.__dict__.pop("_axes", None)
+        self._forget()
 
 
 def _checked(covariance: ArrayLike, n: int) -> Matrix:

@@ -30,6 +30,7 @@ class GaussianStrategy(Strategy):
     """
 
     antithetic = True
+    draws_once = True
 
     def members(self) -> GaussianPopulation:
         kind: Any = GaussianPopulation

@@ -29,8 +29,14 @@ def share_ties(by_rank: Array, fitness: Array) -> Array:
 
     Members with equal fitness share the mean of their ranks' weights, so their order means nothing.
     """
+    order = np.argsort(-fitness, kind="stable")
+    weights = np.empty(len(fitness))
+    weights[order] = by_rank
+    ordered = fitness[order]
+    if (ordered[1:] != ordered[:-1]).all():
+        return weights
     _, group = np.unique(-fitness, return_inverse=True)  # group 0 is the best
-    totals = np.bincount(group, weights=by_rank[np.argsort(np.argsort(-fitness, kind="stable"))])
+    totals = np.bincount(group, weights=weights)
     return np.asarray((totals / np.bincount(group))[group])
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation import DensePopulation
+from escalade.perturbation.fresh import FreshDraws
 from escalade.strategies.base import Common, Strategy
 from escalade.strategies.schedules import parse
 from escalade.strategies.tensors import Start, State
@@ -35,6 +36,7 @@ class SizedStrategy(Strategy):
 
     smallest = 4
     grows = False  # it weighs as many members as it began with
+    draws_once = True
     adapted: ClassVar[tuple[str, ...]] = ("step_size", "updates")
     decomposes: ClassVar[bool] = False
     """True where :attr:`condition` takes a decomposition of a matrix."""
@@ -80,6 +82,8 @@ class SizedStrategy(Strategy):
     def noise(self, count: int, generation: int) -> Matrix:
         """Standard normal numbers of the source, shape (count, drawn_width)."""
         draws = self.perturbation.draw(self.seed, generation, count, self.drawn_width)
+        if isinstance(draws, FreshDraws):
+            return draws.rows
         z = np.empty((count, self.drawn_width))
         for number, row in enumerate(z):
             draws.write(number, 1.0, row)

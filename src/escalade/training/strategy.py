@@ -15,7 +15,7 @@ from escalade.strategies.base import StrategyFactory
 from escalade.strategies.registry import STRATEGIES
 from escalade.support.generators import generators_seeded
 from escalade.support.imports import called
-from escalade.support.keywords import check_call, fixed_by, parameters_of
+from escalade.support.keywords import check_call, fixed_by, keywords_of, parameters_of
 from escalade.support.numbers import seed_number
 from escalade.support.registry import named
 
@@ -89,6 +89,13 @@ def factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
         strategy if callable(strategy) else named("strategy", strategy, STRATEGIES).load()
     )
     return found
+
+
+def takes(strategy: str | StrategyFactory, keyword: str) -> bool:
+    """Return whether a strategy takes an argument of this name that it does not have already."""
+    factory = factory_of(strategy)
+    known = keywords_of(factory)
+    return keyword not in fixed_by(factory) and (known is None or keyword in known)
 
 
 def refuse_ranks(strategy: Strategy) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from escalade.engines.fork_server import warm_up
 from escalade.errors import Catch, EnvironmentFailure, InputError, caught, in_words
 from escalade.perturbation import Stream, seeds
 from escalade.support.arrays import as_float, as_float64, holds_numbers
-from escalade.support.generators import generators_kept, seed_generators
+from escalade.support.generators import Generators, generators_kept, seed_generators
 from escalade.support.numbers import whole_number
 
 Array = NDArray[np.float64]
@@ -42,7 +43,7 @@ class Values:
     def part(self, rows: slice) -> Values:
         """Return the values of some of the points."""
         failed = self.failed[rows]
-        return Values(self.numbers[rows], failed, self.words if failed.any() else "")
+        return Values(self.numbers[rows], failed, self.words if self.words and failed.any() else "")
 
 
 def check_function(function: Any, takes: str) -> None:
@@ -67,6 +68,8 @@ class FunctionCalls:
         tensors: whether points are tensors for it.
         catch: exceptions of the function that count as NaN does.
         seed: what the global random number generators are seeded from, for every call.
+        watched: whether other code of the user's runs between generations: the generators are then put back
+            after each of them, and not only at the end.
 
     Raises:
         InputError: an argument is impossible, or the function cannot be sent to processes.
@@ -82,6 +85,7 @@ class FunctionCalls:
         tensors: bool,
         catch: Catch,
         seed: int,
+        watched: bool = False,
     ) -> None:
         if whole_number(workers, "workers", 0) and vectorized:
             raise InputError(
@@ -90,15 +94,17 @@ class FunctionCalls:
             )
         self._generations = self._evaluations = self._failures = 0
         self._vectorized, self._seed, self._numbered = vectorized, seed, numbered
-        work = partial(PointsWork, function, vectorized, tensors, caught(catch))
+        work = partial(PointsWork, function, vectorized, tensors, caught(catch), watched and not workers)
         if workers:
             warm_up(["torch", __name__])
         self.engine: Engine = start_engine("local", work, workers)
 
     def __enter__(self) -> FunctionCalls:
+        self._found = Generators()
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self._found.restore()
         self.engine.close()
 
     def values(self, parts: Sequence[Array], numbers: Sequence[int]) -> Values:
@@ -124,10 +130,11 @@ class FunctionCalls:
                 "a point"
             )
         failed = np.zeros(n, np.bool_)
-        failed[slice(None) if raised and self._vectorized else list(raised)] = True
+        if raised:
+            failed[slice(None) if self._vectorized else list(raised)] = True
+            self._failures += int(failed.sum())
         self._generations += 1
         self._evaluations += n
-        self._failures += int(failed.sum())
         if self._failures == self._evaluations:
             first = raised[min(raised)]
             raise EnvironmentFailure(f"{first}, and so it was at all {n} points: there is nothing to learn")
@@ -161,8 +168,10 @@ class PointsWork:
         vectorized: bool,
         tensors: bool,
         catch: tuple[type[BaseException], ...],
+        watched: bool,
     ) -> None:
         self._function, self._vectorized, self._tensors, self._catch = function, vectorized, tensors, catch
+        self._keeping = generators_kept if watched else nullcontext
 
     def info(self) -> dict[str, Any]:
         return {"slots": _SLOTS}
@@ -177,7 +186,7 @@ class PointsWork:
         self._seeds = seeds(job.seed, Stream.EPISODE, job.generation, members).tolist()
 
     def run(self, feed: Feed) -> None:
-        with generators_kept():
+        with self._keeping():
             while items := feed.take(1, wait=True):
                 feed.put(items[0], self._call(items[0], feed))
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import Catch, InputError
-from escalade.perturbation import NoiseTable, table_size
+from escalade.perturbation import usual_noise
 from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.bounds import Given
@@ -56,7 +56,7 @@ def optimize(
     generation. The same seed gives the same points on one machine with as many threads of BLAS, whatever
     the number of workers, if the function gives the same values. A function that draws random numbers does:
     before each call the global generators of ``random``, ``numpy.random`` and ``torch`` are seeded for its
-    point. They are put back after each generation.
+    point. They are put back at the end, and before each call of ``callback`` or a recorder.
 
     Args:
         function: takes a vector, shape (dimension,), and gives a number. It gets numpy arrays, or tensors
@@ -128,11 +128,17 @@ def optimize(
         print_evaluations=False,
     )
     with ExitStack() as closing:
+        wanted = [*recorders, *(["console"] if verbose else [])]
         calls = FunctionCalls(
-            function, workers=workers, vectorized=vectorized, tensors=space.tensors, catch=catch, seed=seed
+            function,
+            workers=workers,
+            vectorized=vectorized,
+            tensors=space.tensors,
+            catch=catch,
+            seed=seed,
+            watched=bool(callback or wanted or callable(x0)),
         )
         closing.enter_context(calls)
-        wanted = [*recorders, *(["console"] if verbose else [])]
         announcer = Announcer()
         listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
         search = Search(space, plan, options, limits, listening, callback)
@@ -164,7 +170,8 @@ def optimize_batch(
 
     Every function has a search of its own, all of them with the same options; their generations are turned
     together. What a search finds depends on its number, its function and ``seed``, not on the others: it is
-    the search of :func:`escalade.optimize` with ``seed + number``, but for the table of noise that all share.
+    the search of :func:`escalade.optimize` with ``seed + number``, except that searches of more than 256
+    parameters share one table of noise.
 
     Args:
         function: takes the points of all searches that have not ended, shape (rows, dimension), and for each
@@ -207,7 +214,7 @@ def optimize_batch(
     limits = Limits(seconds=seconds)
     options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     first, rows = seed_number(seed), list(cast("Sequence[Any]", x0))
-    noise = NoiseTable(first, table_size(len(rows[0])))
+    noise = usual_noise(first, len(rows[0]))
     searches = []
     for number, row in enumerate(rows):
         space = SearchSpace(row, sigma, bounds, first + number, None, direction, noise)

@@ -160,17 +160,19 @@ class Search:
     def _learn(self, told: Values) -> str | None:
         strategy, values = self._strategy, told.numbers
         self.evaluations += len(values)
-        self._failures += int(told.failed.sum())
         if told.words:
+            self._failures += int(told.failed.sum())
             self.notes.say(f"{told.words}: such points count as the worst", kind="failed")
         self._remember(values)
-        scales = strategy.sigma, strategy.lr  # this generation's: tell moves them on
+        # This generation's: tell moves them on.
+        scales = (strategy.sigma, strategy.lr) if self._recorders else (math.nan, math.nan)
         try:
             strategy.tell(values)
         except Diverged as problem:
             self.notes.say(str(problem))
             return self._reached() or "diverged"
-        confine(strategy, self._space.widest, self._space.narrowest)
+        if self._space.confines:
+            confine(strategy, self._space.widest, self._space.narrowest)
         self.progress.generation += 1
         self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - self._asked)
         self._record(values, scales)
@@ -185,14 +187,16 @@ class Search:
             return True
 
     def _remember(self, values: Array) -> None:
-        usables = np.where(usable(values), self._sign * values, np.nan)
-        if np.isnan(usables).all():
+        known = np.flatnonzero(usable(values))
+        if not len(known):
             self._history.extend((math.nan, math.nan))
             return
-        best = int(np.nanargmin(usables))
-        self._history.extend((self._sign * float(usables[best]), self._sign * float(np.nanmean(usables))))
-        if usables[best] < self._best_value:
-            self._best, self._best_value = self._points[best].copy(), float(usables[best])
+        losses = self._sign * values[known]
+        best = int(losses.argmin())
+        value = float(losses[best])
+        self._history.extend((self._sign * value, self._sign * float(losses.mean())))
+        if value < self._best_value:
+            self._best, self._best_value = self._points[known[best]].copy(), value
             self._leader = self._strategy
 
     def _reached(self) -> str | None:

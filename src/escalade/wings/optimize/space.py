@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.perturbation import NoiseTable, Stream, seeds, table_size
+from escalade.perturbation import NoiseSource, Stream, seeds
 from escalade.strategies.base import Direction, Strategy, StrategyFactory
 from escalade.strategies.bounds import Bounds, confine
 from escalade.strategies.ranking import default_population
-from escalade.support.keywords import fixed_by, keywords_of, parameters_of
+from escalade.support.keywords import fixed_by, parameters_of
 from escalade.support.numbers import whole_number
-from escalade.training.strategy import build_strategy
+from escalade.training.strategy import build_strategy, takes
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ class SearchSpace:
         seed: of the noise, and of all that is drawn for restarts.
         integers: numbers of the parameters that are whole numbers in the function's points.
         direction: ``minimize`` or ``maximize``.
-        noise: the table that all searches draw from; one made from ``seed`` when not given.
+        noise: what all searches draw from; each strategy's own when not given.
 
     Raises:
         InputError: an argument is impossible; the message names it.
@@ -123,7 +123,7 @@ class SearchSpace:
         seed: int,
         integers: Sequence[int] | None = None,
         direction: Direction = "minimize",
-        noise: NoiseTable | None = None,
+        noise: NoiseSource | None = None,
     ) -> None:
         self.seed, self._direction = seed, direction
         self.rng = np.random.default_rng(int(seeds(seed, Stream.RESTART)))
@@ -148,10 +148,12 @@ class SearchSpace:
         self._bent = cells(self.bounds, self._whole)
         self.widest = self._bent.width / self._scale
         """The largest standard deviation of a strategy in each parameter: its box's width, or infinity."""
+        self.confines = bool(np.isfinite(self.widest).any()) or len(self._whole) > 0
+        """True where a standard deviation has such a limit."""
         self.narrowest = np.zeros(self.dimension)
         """The smallest: 0, but for whole numbers, of which all members would be rounded to the same."""
         self.narrowest[self._whole] = _FLOOR / self._scale[self._whole]
-        self._noise = NoiseTable(seed, table_size(self.dimension)) if noise is None else noise
+        self._noise = noise
 
     def make(self, factory: StrategyFactory, start: Start, number: int) -> Strategy:
         """The strategy of search ``number``, from 0, at its own first point."""
@@ -166,8 +168,7 @@ class SearchSpace:
         asked = parameters_of(factory).get("population")
         if start.population is None and asked is not None and asked.default is asked.empty:
             options["population"] = default_population(self.dimension)
-        known = keywords_of(factory)
-        if known is None or "perturbation" in known:
+        if self._noise is not None and takes(factory, "perturbation"):
             options["perturbation"] = self._noise
         x0 = self._start(number)
         if self._earlier is not None and number == 0:

@@ -8,6 +8,8 @@ every strategy.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ Array = NDArray[np.float64]
 
 GROWTH = 1e4
 """A standard deviation that has grown by this factor: sigma was far too small, or the search diverges."""
+_LOOKS = 10  # generations from one look at stagnation to the next, which sorts hundreds of numbers
 
 
 class StopRules:
@@ -55,33 +58,33 @@ class StopRules:
         Args:
             fitness: what the generation's members gave, smaller is better, shape (population,).
         """
-        finite = fitness[usable(fitness)]
-        self._best.append(float(finite.min()) if len(finite) else np.inf)
-        self._median.append(float(np.median(finite)) if len(finite) else np.inf)
-        rules = (self._by_fitness(finite), self._by_covariance(), self._by_scale())
-        found = next((reason for reason in rules if reason is not None), None)
+        ordered = np.sort(fitness[usable(fitness)])
+        middle = len(ordered) // 2
+        self._best.append(float(ordered[0]) if len(ordered) else math.inf)
+        self._median.append(float(ordered[middle] + ordered[~middle]) / 2 if len(ordered) else math.inf)
+        found = self._by_fitness(ordered) or self._by_covariance() or self._by_scale()
         if found is None and self._stagnates():
             return "stagnation"
         if found is None and len(self._best) >= self.generation_limit:
             return "generations"
         return found
 
-    def _by_fitness(self, finite: Array) -> str | None:
-        recent = np.array(self._best[-self._recent :])
-        with np.errstate(invalid="ignore"):
-            spread = recent.max() - recent.min()
-        if len(recent) < self._recent:
+    def _by_fitness(self, ordered: Array) -> str | None:
+        if len(self._best) < self._recent:
             return None
-        if len(finite) and spread < self._tolerance and finite.max() - finite.min() < self._tolerance:
+        recent = self._best[-self._recent :]
+        spread = max(recent) - min(recent)
+        if len(ordered) and spread < self._tolerance and ordered[-1] - ordered[0] < self._tolerance:
             return "tolfun"
         # The best of a generation stays what it was while elites live on and no child is better yet.
         return "tolfunhist" if spread < self._tolerance / 10 and not self._strategy.elitist else None
 
     def _by_scale(self) -> str | None:
         deviations, center = _deviations(self._strategy), self._strategy.center.double().numpy()
-        if deviations.max() < self._tolerance * self._first:
+        largest = deviations.max()
+        if largest < self._tolerance * self._first:
             return "tolx"
-        if (deviations[self._free] > GROWTH * self._first).any():
+        if largest > GROWTH * self._first and (deviations[self._free] > GROWTH * self._first).any():
             return "tolxup"
         return "noeffect" if (center == center + 0.2 * deviations).any() else None
 
@@ -96,7 +99,7 @@ class StopRules:
         """Return whether neither the best nor the median fitness is better than it was long ago."""
         count = len(self._best)
         part = max(self._patience // 10, count // 10)
-        if not self._shaped or count <= max(self._patience, 2 * part):
+        if not self._shaped or count % _LOOKS or count <= max(self._patience, 2 * part):
             return False
         return all(
             np.median(values[-part:]) >= np.median(values[-2 * part : -part])
@@ -106,4 +109,4 @@ class StopRules:
 
 def _deviations(strategy: Strategy) -> Array:
     scale = np.asarray(strategy.scale, dtype=np.float64)
-    return np.broadcast_to(scale, (strategy.dimension,))
+    return scale if scale.ndim else np.full(strategy.dimension, scale)
