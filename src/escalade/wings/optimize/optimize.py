@@ -19,6 +19,7 @@ from escalade.support.imports import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.limits import Limits
 from escalade.wings.optimize.calls import FunctionCalls, check_function
+from escalade.wings.optimize.noise import NoisySearch, noisy_population
 from escalade.wings.optimize.plan import SearchOptions, plan_search
 from escalade.wings.optimize.search import Optimum, Search, run_searches
 from escalade.wings.optimize.space import EarlierPoints, SearchSpace
@@ -42,6 +43,7 @@ def optimize(
     target: float | None = None,
     tolerance: float = 1e-11,
     restarts: Literal["ipop", "bipop"] | None = None,
+    noisy: bool = False,
     vectorized: bool = False,
     workers: int = 0,
     catch: Catch = False,
@@ -88,6 +90,10 @@ def optimize(
         restarts: for cma-es, sep-cma-es, ma-es and xnes: start again after convergence, with populations that
             double (``ipop``), or with large and small ones in turns (``bipop``), until the budget is used,
             the target is found, or the population has doubled nine times.
+        noisy: for a function that gives different values at the same point. The noise is measured, and
+            members are evaluated more than once if it is too large. The default population is three times
+            the usual one. ``best`` is the center, ``best_fitness`` the mean of 30 fresh evaluations there,
+            which the budget includes, and ``interval`` its 95 % interval. That mean must reach a target.
         vectorized: the function takes all points of a generation, shape (n, dimension), and gives shape (n,).
         workers: processes that call the function, each on one thread; 0 calls it in this process. The
             function travels by value (cloudpickle), so a script needs no ``__main__`` guard.
@@ -116,8 +122,10 @@ def optimize(
     check_function(function, "x")
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
-    options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     space = SearchSpace(x0, sigma, bounds, seed_number(seed), integers, direction)
+    if noisy and population is None:
+        population = noisy_population(space.dimension)
+    options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     plan = plan_search(options, x0, space)
     title = f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
     goals = Goals(
@@ -141,7 +149,8 @@ def optimize(
         closing.enter_context(calls)
         announcer = Announcer()
         listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
-        search = Search(space, plan, options, limits, listening, callback)
+        kind = NoisySearch if noisy else Search
+        search = kind(space, plan, options, limits, listening, callback)
         calls.engine.on_note = search.notes.say
         announcer.give_to(search.notes.say)
         if plan.note:

@@ -44,6 +44,9 @@ class Optimum:
     ``best`` is the best point, of the kind that ``x0`` is (a numpy array, or a tensor), float64, shape
     (dimension,), within the bounds; ``best_fitness`` is what the function gave there. ``center`` is the last
     centre of the search that found it, of the same kind: often the better answer where the function is noisy.
+    With ``noisy=True``, ``best`` is that centre, ``best_fitness`` the mean of fresh evaluations there, and
+    ``interval`` the ends of the mean's 95 % interval. Before they are made, as in a callback,
+    ``best_fitness`` is the mean of the last generation, and ``interval`` is None.
     ``history`` holds the best and the mean fitness of each generation, shape (generations, 2).
     ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
     ``restarts`` the searches after the first. ``strategy`` is the name of what searched.
@@ -65,11 +68,14 @@ class Optimum:
     restarts: int
     stop_reason: str
     strategy: str
+    interval: tuple[float, float] | None = None
 
     def _repr_html_(self) -> str:
         best = np.asarray(self.best)
         more = ", ..." if len(best) > _NUMBERS else ""
         facts = {name: shown(getattr(self, name)) for name in _FACTS}
+        if self.interval is not None:
+            facts["interval"] = " to ".join(map(shown, self.interval))
         facts |= {"generations": str(len(self.history))}
         facts |= {"best": ", ".join(shown(float(number)) for number in best[:_NUMBERS]) + more}
         return table(f"optimum of {len(best):,} parameters", facts)
@@ -116,6 +122,7 @@ class Search:
         """Points whose values are known."""
         self.progress = Progress()
         self._failures = self._begun = 0
+        self._new = 0  # evaluations since the last update
         self._space, self._plan, self._options, self._limits = space, plan, options, limits
         self._sign = 1.0 if options.direction == "minimize" else -1.0
         self._recorders, self._callback = recorders, callback
@@ -144,9 +151,18 @@ class Search:
 
     def tell(self, values: Values) -> None:
         """Take the values of those points, and begin another search if this one is over."""
-        reason = self._learn(values)
-        if reason is None and self.evaluations >= self._limit:
-            reason = "limit"
+        self._count(values)
+        self._end(self._learn(values.numbers))
+
+    def _count(self, told: Values) -> None:
+        self.evaluations += len(told.numbers)
+        self._new += len(told.numbers)
+        if told.words:
+            self._failures += int(told.failed.sum())
+            self.notes.say(f"{told.words}: such points count as the worst", kind="failed")
+
+    def _end(self, reason: str | None) -> None:
+        """Begin another search if there is a reason to end this one; without another, all end."""
         if reason is None or reason in _OVER:
             self.reason = reason
             return
@@ -157,12 +173,9 @@ class Search:
         else:
             self._begin(start)
 
-    def _learn(self, told: Values) -> str | None:
-        strategy, values = self._strategy, told.numbers
-        self.evaluations += len(values)
-        if told.words:
-            self._failures += int(told.failed.sum())
-            self.notes.say(f"{told.words}: such points count as the worst", kind="failed")
+    def _learn(self, values: Array) -> str | None:
+        """Take a value for each member; return the reason to end this search, if there is one."""
+        strategy = self._strategy
         self._remember(values)
         # This generation's: tell moves them on.
         scales = (strategy.sigma, strategy.lr) if self._recorders else (math.nan, math.nan)
@@ -174,10 +187,11 @@ class Search:
         if self._space.confines:
             confine(strategy, self._space.widest, self._space.narrowest)
         self.progress.generation += 1
-        self.progress.updates += Counts(episodes=len(values), seconds=time.monotonic() - self._asked)
+        self.progress.updates += Counts(episodes=self._new, seconds=time.monotonic() - self._asked)
+        self._new = 0
         self._record(values, scales)
         reason = "callback" if self._stopped() else self._rules.check(self._sign * values)
-        return self._reached() or reason
+        return self._reached() or reason or ("limit" if self.evaluations >= self._limit else None)
 
     def _stopped(self) -> bool:
         """Return whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
@@ -196,8 +210,10 @@ class Search:
         value = float(losses[best])
         self._history.extend((self._sign * value, self._sign * float(losses.mean())))
         if value < self._best_value:
-            self._best, self._best_value = self._points[known[best]].copy(), value
-            self._leader = self._strategy
+            self._lead(self._points[known[best]], value)
+
+    def _lead(self, point: Array, value: float) -> None:
+        self._best, self._best_value, self._leader = point.copy(), value, self._strategy
 
     def _reached(self) -> str | None:
         """``target``, ``budget`` or ``seconds``, once one of them is reached."""
