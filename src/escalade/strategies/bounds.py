@@ -47,21 +47,22 @@ class Bounds:
             tuple of two lists or arrays is ``(lower, upper)``, and other nested numbers are pairs.
             ``None``, also within a list or tuple, or an infinite number is no bound.
         dimension: length of the vector.
+        fixed: whether a parameter may have two equal bounds, which fix it.
 
     Raises:
         InputError: they do not fit the vector, leave no room between them, or are finite but beyond 1e100.
     """
 
-    def __init__(self, bounds: Given | None, dimension: int) -> None:
+    def __init__(self, bounds: Given | None, dimension: int, *, fixed: bool = False) -> None:
         lower, upper = _pair(bounds, dimension)
         self.lower = _vector(lower, -np.inf, dimension)
         self.upper = _vector(upper, np.inf, dimension)
-        wrong = ~(self.lower < self.upper)
+        wrong = ~(self.lower <= self.upper if fixed else self.lower < self.upper)
         for bound in (self.lower, self.upper):
             wrong |= (abs(bound) > _LARGEST) & np.isfinite(bound)
         for i in np.flatnonzero(wrong).tolist():
             low, high = float(self.lower[i]), float(self.upper[i])
-            if not low < high:
+            if not (low <= high if fixed else low < high):
                 raise InputError(
                     f"bounds: parameter {i} has {low:g} and {high:g}, but the lower bound must be below the "
                     "upper one"

@@ -78,7 +78,7 @@ def optimize(
         bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers a parameter,
             ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways
             are refused, but for a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
-            never called outside.
+            never called outside. Two equal bounds fix a parameter.
         integers: numbers of the parameters that are whole, from 0, such as ``[0, 3]``, or a mask. The
             function gets them rounded, and a strategy with a standard deviation for each parameter keeps
             theirs large enough for other whole numbers to be tried.

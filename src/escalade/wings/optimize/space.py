@@ -98,7 +98,8 @@ class SearchSpace:
     """Makes searches begin, and turns their members into the function's points.
 
     A strategy searches in coordinates in which the first standard deviations are all equal; each is
-    multiplied by its scale and then mapped into the bounds.
+    multiplied by its scale and then mapped into the bounds. It does not see parameters whose two bounds are
+    equal: the function's points have them all.
 
     Args:
         x0: where to begin: shape (dimension,), a function that makes such a vector of a random generator, or
@@ -134,17 +135,24 @@ class SearchSpace:
         else:
             first = x0 if self._x0 is None else self._x0(self.rng)
         self.tensors = isinstance(first, Tensor)
-        self._first = _vector(first)
-        self.dimension = len(self._first)
-        self.bounds = Bounds(bounds, self.dimension)
-        for point in [self._first] if self._earlier is None else self._earlier:
-            self.bounds.check(point)
+        vector = _vector(first)
+        self._all = Bounds(bounds, len(vector), fixed=True)
+        self._free = np.flatnonzero(self._all.lower < self._all.upper)
+        self.dimension = len(self._free)
+        if not self.dimension:
+            raise InputError("bounds fix every parameter, so there is nothing to search: widen one of them")
+        self.bounds = Bounds((self._all.lower[self._free], self._all.upper[self._free]), self.dimension)
+        self._first = self._freed(vector)
+        if self._earlier is not None:
+            self._earlier = np.stack([self._freed(point) for point in self._earlier])
         width = self.bounds.width
-        ranges = np.where(self.bounds.both, 0.3 * width, 0.5)
-        deviations = np.minimum(_sigma(ranges if sigma is None else sigma, self.dimension), width)
+        deviations = np.where(self.bounds.both, 0.3 * width, 0.5)
+        if sigma is not None:
+            deviations = np.minimum(_sigma(sigma, len(vector))[self._free], width)
         self._sigma = float(np.exp(np.log(deviations).mean()))
         self._scale = deviations / self._sigma
-        self._whole = whole_places(() if integers is None else integers, self.bounds)
+        whole = whole_places(() if integers is None else integers, self._all)
+        self._whole = np.flatnonzero(np.isin(self._free, whole))
         self._bent = cells(self.bounds, self._whole)
         self.widest = self._bent.width / self._scale
         """The largest standard deviation of a strategy in each parameter: its box's width, or infinity."""
@@ -183,8 +191,7 @@ class SearchSpace:
         if number == 0:
             x = self._first
         elif self._x0 is not None:
-            x = _vector(self._x0(self.rng))
-            self.bounds.check(x)
+            x = self._freed(_vector(self._x0(self.rng)))
         else:
             drawn = self.rng.uniform(size=self.dimension)
             with np.errstate(invalid="ignore"):
@@ -193,9 +200,20 @@ class SearchSpace:
         return self._bent.invert(x) / self._scale
 
     def points(self, members: NDArray[np.floating]) -> Array:
-        """The function's points for a strategy's members, shape (n, dimension)."""
+        """The function's points for a strategy's members of shape (n, dimension)."""
         points = self._bent.apply(members * self._scale)
-        return rounded(points, self.bounds, self._whole) if len(self._whole) else points
+        if len(self._whole):
+            points = rounded(points, self.bounds, self._whole)
+        if self.dimension == len(self._all.lower):
+            return points
+        found = np.tile(self._all.lower, (*points.shape[:-1], 1))
+        found[..., self._free] = points
+        return found
+
+    def _freed(self, x: Array) -> Array:
+        """The numbers of a point that are not fixed; InputError if it is outside the bounds."""
+        self._all.check(x)
+        return x[self._free]
 
 
 def _numbers(given: Any, name: str) -> Array:
@@ -245,7 +263,8 @@ def whole_places(integers: Sequence[int] | NDArray[np.generic], bounds: Bounds) 
     if wrong := [place for place in places if not 0 <= place < dimension]:
         raise InputError(f"integers: there is no parameter {wrong[0]}, but those from 0 to {dimension - 1}")
     found = np.array(sorted(places), dtype=np.int64)
-    narrow = found[np.floor(bounds.upper[found]) - np.ceil(bounds.lower[found]) < 1]
+    least = (bounds.lower < bounds.upper)[found]  # one whole number will do if it is fixed
+    narrow = found[np.floor(bounds.upper[found]) - np.ceil(bounds.lower[found]) < least]
     if len(narrow):
         raise InputError(
             f"integers: the bounds of parameter {narrow[0]} leave fewer than two whole numbers: widen them, "
