@@ -47,7 +47,6 @@ def test_every_search_of_restarts_and_of_a_batch_has_them():
         ({"bounds": (1, 1)}, "bounds fix every parameter"),
         ({"bounds": [(1, 1), (0, 2), (3, 2)]}, "parameter 2 has 3 and 2, but the lower bound must be below"),
         ({"bounds": [(4, 4), (0, 2), (0, 2)]}, "x0: parameter 0 is 1, outside its bounds 4 and 4"),
-        ({"bounds": [(0.5, 0.5), (0, 2), (0, 2)], "integers": [0]}, "parameter 0 leave fewer than two"),
     ],
 )
 def test_bounds_that_leave_nothing_are_refused_by_name(options, message):
