@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike
 from escalade.errors import InputError
 from escalade.strategies.base import Common, Fitness
 from escalade.strategies.evolution_paths import damping, expected_norm, heaviside, moved, with_ties
+from escalade.strategies.injected import InjectedStrategy
 from escalade.strategies.matrix import refuse_if_too_large
 from escalade.strategies.ranking import share_ties
-from escalade.strategies.sized import Matrix, SizedStrategy
+from escalade.strategies.sized import Matrix
 from escalade.strategies.tensors import Start, State, detached
 
 _FLOOR = 1e-30  # of the smallest eigenvalue of the covariance, in multiples of the largest
 
 
-class CMAES(SizedStrategy):
+class CMAES(InjectedStrategy):
     """Adapt the full covariance of the search, with active (negative) weights.
 
     Members are ``centre + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``; they have no
@@ -112,6 +113,10 @@ class CMAES(SizedStrategy):
         basis, lengths = self._axes
         return np.asarray((z * lengths) @ basis.T)  # eq. 39
 
+    def unshaped(self, y: Matrix) -> Matrix:
+        basis, lengths = self._axes
+        return np.asarray((y @ basis) / lengths)
+
     def update(self, fitness: Fitness) -> None:
         n = self.dimension
         basis, (z, y) = self._axes[0], self.draw()
@@ -124,7 +129,8 @@ class CMAES(SizedStrategy):
         whitened = basis @ (positive @ z)  # C^(-1/2) times the step
         self.path_sigma = moved(self.path_sigma, c, m, whitened)  # eq. 43
         length = float(np.linalg.norm(self.path_sigma))
-        self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))  # eq. 44
+        # eq. 44; the bound, of Hansen 2011, is for points from elsewhere: samples do not reach it.
+        self.step_size *= math.exp(min(1.0, c / self.d_sigma * (length / self.chi - 1)))
 
         self.updates += 1
         h_sigma = heaviside(length, c, self.updates, n)

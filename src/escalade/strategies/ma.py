@@ -11,11 +11,13 @@ import numpy as np
 
 from escalade.strategies.base import Fitness
 from escalade.strategies.evolution_paths import expected_norm, moved, mu_eff_of, with_ties
+from escalade.strategies.injected import InjectedStrategy
 from escalade.strategies.matrix import MatrixStrategy
 from escalade.strategies.ranking import log_weights, share_ties
+from escalade.strategies.sized import Matrix
 
 
-class MAES(MatrixStrategy):
+class MAES(InjectedStrategy, MatrixStrategy):
     """Adapt a matrix ``M``, which turns noise into steps, along one evolution path.
 
     Members are ``centre + step_size * M z``. With weights ``w`` of the better half, and
@@ -47,6 +49,9 @@ class MAES(MatrixStrategy):
         self.damping = 1 + self.c_s + 2 * max(0.0, math.sqrt((m - 1) / (n + 1)) - 1)
         self.path = np.zeros(n)
 
+    def unshaped(self, y: Matrix) -> Matrix:
+        return np.asarray(np.linalg.lstsq(self.matrix, y.T)[0].T)
+
     def update(self, fitness: Fitness) -> None:
         z, y = self.draw()
         weights = share_ties(self.weights, fitness)
@@ -58,5 +63,6 @@ class MAES(MatrixStrategy):
         learnt += self.c_w / 2 * (y.T * weights) @ z
         self.matrix = (1 - (self.c_1 + self.c_w) / 2) * self.matrix + learnt
         length = float(np.linalg.norm(self.path))
-        self.step_size *= math.exp(self.c_s / self.damping * (length / expected_norm(self.dimension) - 1))
+        growth = self.c_s / self.damping * (length / expected_norm(self.dimension) - 1)
+        self.step_size *= math.exp(min(1.0, growth))  # the bound is for points from elsewhere
         self.updates += 1

@@ -180,7 +180,7 @@ class Search:
         # This generation's: tell moves them on.
         scales = (strategy.sigma, strategy.lr) if self._recorders else (math.nan, math.nan)
         try:
-            strategy.tell(values)
+            self._update(values)
         except Diverged as problem:
             self.notes.say(str(problem))
             return self._reached() or "diverged"
@@ -192,6 +192,9 @@ class Search:
         self._record(values, scales)
         reason = "callback" if self._stopped() else self._rules.check(self._sign * values)
         return self._reached() or reason or ("limit" if self.evaluations >= self._limit else None)
+
+    def _update(self, values: Array) -> None:
+        self._strategy.tell(values)
 
     def _stopped(self) -> bool:
         """Return whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
