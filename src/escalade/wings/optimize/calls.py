@@ -70,6 +70,7 @@ class FunctionCalls:
         seed: what the global random number generators are seeded from, for every call.
         watched: whether other code of the user's runs between generations: the generators are then put back
             after each of them, and not only at the end.
+        least: points that may all fail; where all of more than these did, the function has a mistake.
 
     Raises:
         InputError: an argument is impossible, or the function cannot be sent to processes.
@@ -86,6 +87,7 @@ class FunctionCalls:
         catch: Catch,
         seed: int,
         watched: bool = False,
+        least: float = 0,
     ) -> None:
         if whole_number(workers, "workers", 0) and vectorized:
             raise InputError(
@@ -93,6 +95,7 @@ class FunctionCalls:
                 "leave one of them out"
             )
         self._generations = self._evaluations = self._failures = 0
+        self._least = least
         self._vectorized, self._seed, self._numbered = vectorized, seed, numbered
         work = partial(PointsWork, function, vectorized, tensors, caught(catch), watched and not workers)
         if workers:
@@ -135,7 +138,7 @@ class FunctionCalls:
             self._failures += int(failed.sum())
         self._generations += 1
         self._evaluations += n
-        if self._failures == self._evaluations:
+        if self._failures == self._evaluations > self._least:
             first = raised[min(raised)]
             raise EnvironmentFailure(f"{first}, and so it was at all {n} points: there is nothing to learn")
         return Values(values.reshape(n), failed, raised[max(raised)] if raised else "")

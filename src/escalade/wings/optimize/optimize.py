@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -11,13 +13,19 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import Catch, InputError
-from escalade.perturbation import usual_noise
+from escalade.perturbation import Stream, seeds, usual_noise
 from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction, StrategyFactory
 from escalade.strategies.bounds import Given
 from escalade.support.imports import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.limits import Limits
+from escalade.wings.optimize.asynchronous import (
+    AsynchronousSearch,
+    asynchronous_population,
+    check_asynchronous,
+    run_asynchronously,
+)
 from escalade.wings.optimize.calls import FunctionCalls, check_function
 from escalade.wings.optimize.noise import NoisySearch, noisy_population
 from escalade.wings.optimize.plan import SearchOptions, plan_search
@@ -46,6 +54,7 @@ def optimize(
     noisy: bool = False,
     vectorized: bool = False,
     workers: int = 0,
+    asynchronous: bool = False,
     catch: Catch = False,
     callback: Callable[[Optimum], bool | None] | None = None,
     recorders: Sequence[str | Recorder] = (),
@@ -97,6 +106,9 @@ def optimize(
         vectorized: the function takes all points of a generation, shape (n, dimension), and gives shape (n,).
         workers: processes that call the function, each on one thread; 0 calls it in this process. The
             function travels by value (cloudpickle), so a script needs no ``__main__`` guard.
+        asynchronous: for cma-es and ma-es: workers never wait for one another. A generation ends with as many
+            results as it has members, whichever they are: the same seed then gives other points each time.
+            The default population is at least 1.5 for each worker.
         catch: exceptions of the function that count as NaN does: a type, a tuple of types, or True for every
             ``Exception``. ``failures`` of the result counts the points; with ``vectorized`` all of a call.
         callback: called after each generation with the :class:`Optimum` so far, its ``stop_reason`` empty;
@@ -123,6 +135,10 @@ def optimize(
     check_recorders(recorders)
     limits = Limits(seconds=seconds)
     space = SearchSpace(x0, sigma, bounds, seed_number(seed), integers, direction)
+    if asynchronous:
+        check_asynchronous(workers, vectorized=vectorized, noisy=noisy)
+        if population is None:
+            population = asynchronous_population(space.dimension, workers)
     if noisy and population is None:
         population = noisy_population(space.dimension)
     options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
@@ -137,25 +153,28 @@ def optimize(
     )
     with ExitStack() as closing:
         wanted = [*recorders, *(["console"] if verbose else [])]
-        calls = FunctionCalls(
-            function,
-            workers=workers,
-            vectorized=vectorized,
-            tensors=space.tensors,
-            catch=catch,
-            seed=seed,
-            watched=bool(callback or wanted or callable(x0)),
-        )
-        closing.enter_context(calls)
+        making = partial(FunctionCalls, function, vectorized=vectorized, tensors=space.tensors, catch=catch)
+        if asynchronous:  # each worker is an engine of its own
+            drawn = seeds(seed, Stream.EPISODE, np.arange(workers)).tolist()
+            calls = [making(workers=1, seed=one, least=math.inf) for one in drawn]
+        else:
+            watched = bool(callback or wanted or callable(x0))
+            calls = [making(workers=workers, seed=seed, watched=watched)]
+        for one in calls:
+            closing.enter_context(one)
         announcer = Announcer()
         listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
-        kind = NoisySearch if noisy else Search
-        search = kind(space, plan, options, limits, listening, callback)
-        calls.engine.on_note = search.notes.say
+        given = space, plan, options, limits, listening, callback
+        search = (AsynchronousSearch if asynchronous else NoisySearch if noisy else Search)(*given)
+        for one in calls:
+            one.engine.on_note = search.notes.say
         announcer.give_to(search.notes.say)
         if plan.note:
             search.notes.say(plan.note)
-        return run_searches([search], calls, limits)[0]
+        if isinstance(search, AsynchronousSearch):
+            search.notes.say("asynchronous: the points depend on the order of the results, not on seed alone")
+            return run_asynchronously(search, calls, limits)
+        return run_searches([search], calls[0], limits)[0]
 
 
 def optimize_batch(

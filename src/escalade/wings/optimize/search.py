@@ -273,16 +273,35 @@ def run_searches(searches: Sequence[Search], calls: FunctionCalls, limits: Limit
             for search, own in zip(going, points, strict=True):
                 search.tell(values.part(slice(first, first := first + len(own))))
     except (KeyboardInterrupt, TimeUp) as cut:
-        if not all(search.evaluations for search in searches):
-            if isinstance(cut, KeyboardInterrupt):
-                raise
-            raise InputError(
-                f"seconds {limits.seconds} ended inside the first generation, so nothing is found: give more"
-            ) from None
-        for search in searches:
-            search.reason = search.reason or ("seconds" if isinstance(cut, TimeUp) else "interrupted")
+        cut_short(searches, cut, limits)
     finally:
         deadline.set(None)
+    return results(searches)
+
+
+def cut_short(searches: Sequence[Search], cut: KeyboardInterrupt | TimeUp, limits: Limits) -> None:
+    """End all searches inside a generation.
+
+    Raises:
+        KeyboardInterrupt: the user ended them before anything was found.
+        InputError: the time did.
+    """
+    if not all(search.evaluations for search in searches):
+        if isinstance(cut, KeyboardInterrupt):
+            raise cut
+        raise InputError(
+            f"seconds {limits.seconds} ended inside the first generation, so nothing is found: give more"
+        ) from None
+    for search in searches:
+        search.reason = search.reason or ("seconds" if isinstance(cut, TimeUp) else "interrupted")
+
+
+def results(searches: Sequence[Search]) -> list[Optimum]:
+    """Return what each search found.
+
+    Raises:
+        InputError: no value was usable.
+    """
     found = [search.found() for search in searches]
     if all(math.isnan(one.best_fitness) for one in found):
         raise InputError("the function gave no finite number up to 1e30 at all: there is nothing to optimise")
