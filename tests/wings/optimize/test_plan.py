@@ -51,21 +51,22 @@ def test_ipop_doubles():
 
 def test_bipop_spends_as_much_on_small_populations_as_on_large_ones():
     schedule = bipop(10, np.random.default_rng(0))
-    spent, large, last = {True: 0, False: 0}, [], 0
-    start = next(schedule)
+    assert next(schedule).population == 10
+    spent, large, sizes = {True: 500, False: 0}, [10], set()  # the first search counts as a small one
+    start = schedule.send(500)
     with suppress(StopIteration):
         for _ in range(400):
             small = start.budget is not None
+            assert (spent[True] < spent[False]) == small
             if small:
-                assert spent[True] < spent[False]
-                assert 10 <= start.population <= max(10, large[-1] / 2)
+                assert 10 <= start.population <= large[-1]
                 assert 0.01 <= start.sigma_factor <= 1
-                assert start.budget == max(last // 2, start.population)
+                assert start.budget == max(spent[False] // 2, start.population)
+                sizes.add(start.population)
             else:
                 large.append(start.population)
-                assert spent[False] <= spent[True] or len(large) <= 2
             used = min(start.population * 100, start.budget or 10**9)
             spent[small] += used
-            last = last if small else used
             start = schedule.send(used)
+    assert len(sizes) > 10
     assert large == [10 * 2**k for k in range(10)]

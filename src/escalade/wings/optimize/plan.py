@@ -153,28 +153,28 @@ def ipop(population: int, rng: np.random.Generator) -> Restarts:
 
 
 def bipop(population: int, rng: np.random.Generator) -> Restarts:
-    """Two kinds of restarts in turns, whichever has used less: large populations, and small ones.
+    """Two kinds of restarts in turns, whichever has used less: small populations, and large ones.
 
-    Hansen 2009, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", GECCO 2009. The
-    large ones double. A small one has ``d * (l / (2 * d))**(u**2)`` members (d the default, l the last
-    large population), a first sigma smaller by ``10**(-2 * v)`` (u and v uniform in [0, 1]), and at
-    most half the evaluations of the last large search.
+    Hansen 2009, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", GECCO 2009, with the
+    numbers of Hansen's pycma. The first search counts as a small one. The large populations double. A small
+    one has ``d * (l / d)**(u**2)`` members (d the default, l the last large population), a first sigma
+    smaller by ``10**(-2 * v)`` (u and v uniform in [0, 1]), and at most half of all evaluations of the large
+    ones.
 
     Args:
         population: of the first search.
         rng: where the sizes of small populations come from.
     """
-    large = last_large = yield Start(population)  # evaluations used by the large ones, and by the last
-    small = doublings = 0
+    small = yield Start(population)  # evaluations used by each kind
+    large = doublings = 0
     while True:
-        if doublings > 0 and small < large:
-            size = int(population * (2.0**doublings / 2) ** (rng.uniform() ** 2))
+        if small < large:
+            size = int(population * 2.0 ** (doublings * rng.uniform() ** 2))
             factor = 10 ** (-2 * rng.uniform())
-            small += yield Start(size, factor, max(last_large // 2, size))
+            small += yield Start(size, factor, max(large // 2, size))
         elif doublings < LARGEST_DOUBLING:
             doublings += 1
-            last_large = yield Start(population * 2**doublings)
-            large += last_large
+            large += yield Start(population * 2**doublings)
         else:
             return
 

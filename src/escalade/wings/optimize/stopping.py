@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 GROWTH = 1e4
 """A standard deviation that has grown by this factor: sigma was far too small, or the search diverges."""
 _LOOKS = 10  # generations from one look at stagnation to the next, which sorts hundreds of numbers
+_YOUNG = 500  # generations before which no search stagnates
 
 
 class StopRules:
@@ -98,13 +99,14 @@ class StopRules:
     def _stagnates(self) -> bool:
         """Return whether neither the best nor the median fitness is better than it was long ago."""
         count = len(self._best)
-        part = max(self._patience // 10, count // 10)
-        if not self._shaped or count % _LOOKS or count <= max(self._patience, 2 * part):
+        part = max(self._patience // 2, count // 10)
+        if not self._shaped or count % _LOOKS or count <= max(_YOUNG, 2 * part):
             return False
-        return all(
+        worse = (
             np.median(values[-part:]) >= np.median(values[-2 * part : -part])
             for values in (self._best, self._median)
         )
+        return all(worse) and count - int(np.argmin(self._best)) > self._patience / 2
 
 
 def _deviations(strategy: Strategy) -> Array:

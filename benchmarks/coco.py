@@ -1,0 +1,336 @@
+"""COCO's measure of searches: the share of 51 targets that they reach on its suites, beside other packages.
+
+    pip install escalade cma cmaes scipy
+    pip install --no-deps coco-experiment      # cocoex; or with --target FOLDER, and FOLDER in PYTHONPATH
+    python benchmarks/coco.py run bbob --dimensions 10 --per-dimension 2000 --names cma-es pycma cmaes
+    python benchmarks/coco.py table
+
+``run`` adds a line to results/coco.jsonl for each run that is not there yet, and stops after ``--minutes`` of
+processor time. All begin a search at the same points, drawn uniformly from [-4, 4) (bbob) or from the box
+(bbob-mixint), with a first sigma of 2 or of 0.3 of the range, and their own defaults for everything else. A
+target is a distance to the optimal value, from 1e2 to 1e-8, five to a factor of ten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import itertools
+import json
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import numpy as np
+
+import escalade
+import presets
+
+RESULTS = Path(__file__).parent / "results" / "coco.jsonl"
+TARGETS = 10 ** np.linspace(2, -8, 51)
+GROUPS = {
+    "separable": range(1, 6),
+    "moderate": range(6, 10),
+    "ill-conditioned": range(10, 15),
+    "multimodal": range(15, 20),
+    "weak structure": range(20, 25),
+}
+SIGMA = 2.0
+Rows = np.ndarray[Any, np.dtype[np.float64]]
+Line = dict[str, Any]
+KEYS = ("suite", "dimension", "budget", "restarts", "name", "function", "instance")
+
+
+class Ended(BaseException):
+    """The last target, or the budget's end; packages catch every Exception."""
+
+
+@dataclass
+class Task:
+    """A problem that takes rows, counts them, notes when targets are reached, and ends the search."""
+
+    problem: Any
+    optimum: float
+    budget: int
+    restarts: str
+    seed: int
+    starts: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.evaluations, self.reached = 0, []
+        self.dimension, self.whole = self.problem.dimension, self.problem.number_of_integer_variables
+        self.box = self.problem.lower_bounds, self.problem.upper_bounds
+
+    def __call__(self, rows: Rows) -> Rows:
+        return np.array([self.one(row) for row in np.asarray(rows, dtype=np.float64)])
+
+    def one(self, x: Rows) -> float:
+        value = float(self.problem(np.asarray(x, dtype=np.float64))) - self.optimum
+        self.evaluations += 1
+        while len(self.reached) < len(TARGETS) and value <= TARGETS[len(self.reached)]:
+            self.reached.append(self.evaluations)
+        if len(self.reached) == len(TARGETS) or self.evaluations >= self.budget:
+            raise Ended
+        return value
+
+    def rounded(self, rows: Rows) -> Rows:
+        """The values, with rounding inside the function."""
+        rows = np.array(rows, dtype=np.float64)
+        whole = slice(None, self.whole)
+        rows[..., whole] = np.clip(np.rint(rows[..., whole]), self.box[0][whole], self.box[1][whole])
+        return self(rows) if rows.ndim == 2 else np.float64(self.one(rows))
+
+    def start(self, *_: object) -> Rows:
+        """The first point of the next search; the same for all packages."""
+        low, high = self.box if self.whole else (-4.0, 4.0)
+        return self.starts.uniform(low, high, self.dimension)
+
+    def cells(self) -> tuple[Rows, Rows]:
+        """The box in which every whole number has as much room as any other."""
+        more = np.where(np.arange(self.dimension) < self.whole, 0.5 - 1e-9, 0)
+        return self.box[0] - more, self.box[1] + more
+
+
+Search = Callable[[Task], str]
+"""Minimises a task until :class:`Ended`, or until it stops for a reason of its own, which it returns."""
+
+
+def ours(name: str) -> Search:
+    """A strategy of Escalade; on bbob-mixint with ``integers``."""
+
+    def search(task: Task) -> str:
+        options: dict[str, Any] = {"sigma": SIGMA}
+        if task.whole:
+            options = {"bounds": task.box, "integers": range(task.whole)}
+        return _optimize(task, task, name, options)
+
+    return search
+
+
+def ours_rounded(task: Task) -> str:
+    return _optimize(task, task.rounded, "cma-es", {"bounds": task.cells()})
+
+
+def _optimize(task: Task, function: Any, name: str, options: dict[str, Any]) -> str:
+    restarts: Any = None if task.restarts == "none" else task.restarts
+    found = escalade.optimize(
+        function, task.start, name, restarts=restarts, vectorized=True, seed=task.seed, **options
+    )
+    return found.stop_reason
+
+
+def pycma(task: Task, *, rounded: bool = False) -> str:
+    import cma
+
+    options: dict[str, Any] = {"seed": task.seed + 1, "verbose": -9, "verb_log": 0}  # seed 0 is the clock's
+    sigma, function = SIGMA, task.one
+    if task.whole:
+        low, high = task.box
+        sigma, options["CMA_stds"] = 1.0, 0.3 * (high - low)
+        options["bounds"] = [list(bound) for bound in (task.cells() if rounded else task.box)]
+        if rounded:
+            function = task.rounded
+        else:
+            options["integer_variables"] = list(range(task.whole))
+    again = {"none": 0, "ipop": 9, "bipop": 9}[task.restarts]
+    _, es = cma.fmin2(function, task.start, sigma, options, restarts=again, bipop=task.restarts == "bipop")
+    return ", ".join(es.stop())
+
+
+def cmaes(task: Task) -> str:
+    """Without bipop, for which the package has no loop of its own."""
+    from cmaes import CMA, CMAwM
+
+    population = 4 + int(3 * np.log(task.dimension))
+    for number in range(10 if task.restarts == "ipop" else 1):
+        more = {"seed": task.seed + 1000 * number, "population_size": population * 2**number}
+        if task.whole:
+            low, high = task.box
+            steps = np.where(np.arange(task.dimension) < task.whole, 1.0, 0.0)
+            scale = float(np.exp(np.log(high - low).mean()))
+            es: Any = CMAwM(
+                mean=task.start(),
+                sigma=0.3 * scale,
+                bounds=np.stack([low, high], axis=1),
+                steps=steps,
+                **more,
+            )
+        else:
+            es = CMA(mean=task.start(), sigma=SIGMA, **more)
+        while not es.should_stop():
+            told = []
+            for _ in range(es.population_size):
+                point = es.ask()
+                point, learnt = point if task.whole else (point, point)
+                told.append((learnt, task.one(point)))
+            es.tell(told)
+    return "stopped"
+
+
+def scipy_de(task: Task) -> str:
+    from scipy.optimize import differential_evolution
+
+    low, high = task.box
+    found = differential_evolution(
+        task.one,
+        list(zip(low, high, strict=True)),
+        rng=task.seed,
+        maxiter=10**6,
+        x0=np.clip(task.start(), low, high),
+        integrality=np.arange(task.dimension) < task.whole,
+    )
+    return str(found.message)
+
+
+def nevergrad(task: Task) -> str:
+    import nevergrad as ng
+
+    space = ng.p.Array(init=task.start()).set_mutation(sigma=SIGMA)
+    space.random_state.seed(task.seed)
+    search = ng.optimizers.registry["NGOpt"](space, budget=task.budget)
+    while True:
+        point = search.ask()
+        search.tell(point, task.one(point.value))
+
+
+PEERS: dict[str, Search] = {
+    "cma-es, rounded inside": ours_rounded,
+    "pycma": pycma,
+    "pycma, rounded inside": functools.partial(pycma, rounded=True),
+    "cmaes": cmaes,
+    "scipy DE": scipy_de,
+    "nevergrad NGOpt": nevergrad,
+}
+
+
+def optimum(problem: Any) -> float:
+    """The smallest value. Coco writes where it is into a file of the working folder."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        problem._best_parameter("print")
+        return float(problem(np.loadtxt("._bbob_problem_best_parameter.txt")))
+
+
+def run(key: tuple[Any, ...]) -> Line:
+    """One run from its start to its end; its line."""
+    import cocoex
+
+    suite, dimension, budget, restarts, name, function, instance = key
+    problems = cocoex.Suite(suite, f"instances: {instance}", f"dimensions: {dimension}")
+    problem = problems.get_problem_by_function_dimension_instance(function, dimension, instance)
+    starts = np.random.default_rng([function, dimension, instance])
+    task = Task(problem, optimum(problem), budget * dimension, restarts, instance, starts)
+    reason = ""
+    with contextlib.suppress(Ended):
+        reason = PEERS.get(name, ours(name))(task)
+    found = {"reached": task.reached, "evaluations": task.evaluations, "stop": reason}
+    return dict(zip(KEYS, key, strict=True)) | found
+
+
+# --- tables -------------------------------------------------------------------------------------------
+
+
+def at_the_end(line: Line) -> float:
+    """The share of targets that were reached."""
+    return len(line["reached"]) / len(TARGETS)
+
+
+def over_time(line: Line) -> float:
+    """The same, as its mean over the logarithm of evaluations, from one to the budget a dimension."""
+    first, last = np.log(line["dimension"]), np.log(line["dimension"] * line["budget"])
+    left = last - np.log(np.clip(line["reached"], line["dimension"], None))
+    return float(left.sum() / len(TARGETS) / (last - first))
+
+
+def paired(one: list[Line], other: list[Line], measure: Callable[[Line], float]) -> tuple[float, float, int]:
+    """Mean difference on the problems of both, its standard error, and their number."""
+    a, b = ({(line["function"], line["instance"]): measure(line) for line in lines} for lines in (one, other))
+    gaps = np.array([a[place] - b[place] for place in sorted(a.keys() & b.keys())])
+    if len(gaps) < 2:
+        return float("nan"), float("nan"), len(gaps)
+    return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))), len(gaps)
+
+
+def tables(lines: list[Line]) -> Iterator[str]:
+    """For each setting what was reached, by groups of functions, and paired differences to the first name."""
+    for setting in sorted({tuple(line[key] for key in KEYS[:4]) for line in lines}):
+        own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]
+        suite, dimension, budget, restarts = setting
+        yield f"### {suite}, {dimension}-D, {budget:,} evaluations a dimension, restarts: {restarts}\n"
+        by_name = {name: [line for line in own if line["name"] == name] for name in _names(own)}
+        first = next(iter(by_name))
+        rows = []
+        for name, runs in by_name.items():
+            cells = [name, f"{np.mean([at_the_end(line) for line in runs]):.3f}"]
+            for group in GROUPS.values():
+                shares = [at_the_end(line) for line in runs if line["function"] in group]
+                cells.append(f"{np.mean(shares):.3f}" if shares else "")
+            solved = sum(len(line["reached"]) == len(TARGETS) for line in runs)
+            cells += [f"{np.mean([over_time(line) for line in runs]):.3f}", f"{solved} of {len(runs)}"]
+            for measure in (at_the_end, over_time):
+                gap, error, _ = paired(by_name[first], runs, measure)
+                cells.append("" if name == first else f"{gap:+.3f} ± {error:.3f}")
+            rows.append(cells)
+        less = f"{first} less it"
+        header = ["", "at the end", *GROUPS, "over time", "solved", less, f"{less}, over time"]
+        yield presets.markdown(header, rows) + "\n"
+
+
+def _names(lines: list[Line]) -> list[str]:
+    """Names, ours first."""
+    return sorted({line["name"] for line in lines}, key=lambda name: (name in PEERS, name))
+
+
+# --- commands -----------------------------------------------------------------------------------------
+
+
+def spans(text: str) -> list[int]:
+    """The numbers of ``1-5,8``."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("suite", nargs="?", default="bbob", choices=["bbob", "bbob-mixint"])
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[2, 3, 5, 10, 20])
+    parser.add_argument("--per-dimension", type=int, default=2000, help="evaluations a dimension")
+    parser.add_argument("--restarts", nargs="+", default=["none"], choices=["none", "ipop", "bipop"])
+    parser.add_argument("--functions", type=spans, default=spans("1-24"))
+    parser.add_argument("--instances", type=spans, default=spans("1-15"))
+    parser.add_argument(
+        "--names", nargs="+", default=["cma-es", "pycma", "cmaes"], help="ours, or " + ", ".join(PEERS)
+    )
+    parser.add_argument("--minutes", type=float, default=np.inf, help="processor time after which to stop")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    chosen = parser.parse_args()
+    known = presets.lines_of(chosen.results) if chosen.results.exists() else []
+    if chosen.what == "table":
+        print("\n".join(tables(known)))
+        return
+    warnings.simplefilter("ignore")
+    there = {tuple(line[key] for key in KEYS) for line in known}
+    for instance, restarts, dimension, function, name in itertools.product(
+        chosen.instances, chosen.restarts, chosen.dimensions, chosen.functions, chosen.names
+    ):
+        key = (chosen.suite, dimension, chosen.per_dimension, restarts, name, function, instance)
+        if key in there:
+            continue
+        if time.process_time() > 60 * chosen.minutes:
+            break
+        with chosen.results.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(run(key)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
