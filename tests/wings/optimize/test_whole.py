@@ -5,6 +5,8 @@ import pytest
 
 import escalade
 from escalade import InputError
+from escalade.strategies import CMAES
+from escalade.wings.optimize.space import SearchSpace, Start
 
 
 @pytest.mark.parametrize("strategy", ["cma-es", "sep-cma-es", "xnes", "cr-fm-nes"])
@@ -41,6 +43,15 @@ def test_a_search_may_begin_half_way_between_the_only_two_numbers_and_begin_agai
     )  # fmt: skip
     assert found.stop_reason == "target"
     assert found.best[0] == 1
+
+
+@pytest.mark.parametrize(("dimension", "first", "later"), [(5, 0.2, 0.1), (200, 0.0141, 0.0141)])
+def test_many_whole_numbers_change_less_often_and_so_they_do_after_a_restart(dimension, first, later):
+    space = SearchSpace(np.zeros(dimension), 1e-6, None, 0, integers=[0, 2])
+    for number, floor in enumerate((first, later)):
+        made = space.make(CMAES, Start(None), number)
+        assert made.scale[0] == made.scale[2] == pytest.approx(floor, rel=0.03)
+        assert made.scale[1] == pytest.approx(1e-6)
 
 
 @pytest.mark.parametrize(
