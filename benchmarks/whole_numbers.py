@@ -43,7 +43,7 @@ class Problem(NamedTuple):
 
 PROBLEMS = {
     "ellipsoid": Problem(1e6 ** (np.arange(30) / 29), list(range(0, 30, 2)), 0.35, 1.1985, 1e-5, 200_000),
-    "sphere": Problem(np.ones(256), list(range(244)), 0.12, 0.2, 1e-6, 30_000),
+    "sphere": Problem(np.ones(256), list(range(244)), 0.12, 0.2, 1e-6, 100_000),
 }
 
 
