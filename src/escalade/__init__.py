@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from escalade.wings.analysis.report import report as report
     from escalade.wings.checking.check import check as check
     from escalade.wings.many_runs.sweep import sweep as sweep
+    from escalade.wings.optimize.constrained import Constrained as Constrained
     from escalade.wings.optimize.optimize import optimize as optimize
     from escalade.wings.optimize.optimize import optimize_batch as optimize_batch
     from escalade.wings.optimize.search import Optimum as Optimum
@@ -60,6 +61,7 @@ _PUBLIC = {
     "escalade.wings.analysis.report": ("report",),
     "escalade.wings.checking.check": ("check",),
     "escalade.wings.many_runs.sweep": ("sweep",),
+    "escalade.wings.optimize.constrained": ("Constrained",),
     "escalade.wings.optimize.optimize": ("optimize", "optimize_batch"),
     "escalade.wings.optimize.search": ("Optimum",),
     "escalade.wings.optimize.space": ("EarlierPoints",),

@@ -6,7 +6,7 @@ import math
 import reprlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from escalade.perturbation import Stream, seeds
 from escalade.support.arrays import as_float, as_float64, holds_numbers
 from escalade.support.generators import Generators, generators_kept, seed_generators
 from escalade.support.numbers import whole_number
+from escalade.wings.optimize.constraints import ConstrainedFunction, stacked
 
 Array = NDArray[np.float64]
 
@@ -39,11 +40,14 @@ class Values:
     """Points at which it raised what is caught, shape (n,)."""
     words: str
     """The last of those exceptions; empty if there was none."""
+    constraints: Array = field(default_factory=partial(np.empty, (0, 0)))
+    """Numbers that are at most 0 where a constraint is met, shape (n, constraints)."""
 
     def part(self, rows: slice) -> Values:
         """Return the values of some of the points."""
         failed = self.failed[rows]
-        return Values(self.numbers[rows], failed, self.words if self.words and failed.any() else "")
+        words = self.words if self.words and failed.any() else ""
+        return Values(self.numbers[rows], failed, words, self.constraints[rows])
 
 
 def check_function(function: Any, takes: str) -> None:
@@ -97,6 +101,7 @@ class FunctionCalls:
         self._generations = self._evaluations = self._failures = 0
         self._least = least
         self._vectorized, self._seed, self._numbered = vectorized, seed, numbered
+        self._constrained = isinstance(function, ConstrainedFunction)
         work = partial(PointsWork, function, vectorized, tensors, caught(catch), watched and not workers)
         if workers:
             warm_up(["torch", __name__])
@@ -122,16 +127,9 @@ class FunctionCalls:
             arrays += (np.repeat(np.array(numbers, dtype=np.int64), [len(part) for part in parts]),)
         n, job = len(arrays[0]), PointsJob(self._seed, self._generations, arrays)
         results = self.engine.run(job, 1 if self._vectorized else n)
-        given, raised = results.in_order(), results.raised
-        try:
-            values = as_float64(given[0] if self._vectorized else given)
-        except InputError as problem:
-            raise InputError("the function gave no numbers: it must give one number a point") from problem
-        if values.size != n:
-            raise InputError(
-                f"the function gave an array of shape {values.shape} for {n} points: it must give one number "
-                "a point"
-            )
+        given: Any = results.in_order()
+        raised = results.raised
+        table = stacked(given) if self._constrained else self._column(given, n)
         failed = np.zeros(n, np.bool_)
         if raised:
             failed[slice(None) if self._vectorized else list(raised)] = True
@@ -141,7 +139,19 @@ class FunctionCalls:
         if self._failures == self._evaluations > self._least:
             first = raised[min(raised)]
             raise EnvironmentFailure(f"{first}, and so it was at all {n} points: there is nothing to learn")
-        return Values(values.reshape(n), failed, raised[max(raised)] if raised else "")
+        return Values(table[:, 0], failed, raised[max(raised)] if raised else "", table[:, 1:])
+
+    def _column(self, given: Sequence[Any], n: int) -> Array:
+        try:
+            values = as_float64(given[0] if self._vectorized else given)
+        except InputError as problem:
+            raise InputError("the function gave no numbers: it must give one number a point") from problem
+        if values.size != n:
+            raise InputError(
+                f"the function gave an array of shape {values.shape} for {n} points: it must give one number "
+                "a point"
+            )
+        return values.reshape(n, 1)
 
 
 @dataclass(frozen=True)
@@ -208,6 +218,8 @@ class PointsWork:
                 raise EnvironmentFailure(said) from problem
             feed.put_raised(item, said)
             return np.full(len(self._given[0]), math.nan) if whole else math.nan
+        if isinstance(self._function, ConstrainedFunction):
+            return self._function.read(value, len(self._given[0]) if whole else 1)
         # A tensor would go through a pipe as a file of shared memory.
         if isinstance(value, Tensor) and holds_numbers(value):
             value = value.detach().to("cpu", torch.float64).numpy()

@@ -27,6 +27,8 @@ from escalade.wings.optimize.asynchronous import (
     run_asynchronously,
 )
 from escalade.wings.optimize.calls import FunctionCalls, check_function
+from escalade.wings.optimize.constrained import ConstrainedSearch
+from escalade.wings.optimize.constraints import ConstrainedFunction, Constraints
 from escalade.wings.optimize.noise import NoisySearch, noisy_population
 from escalade.wings.optimize.plan import SearchOptions, plan_search
 from escalade.wings.optimize.search import Optimum, Search, run_searches
@@ -46,6 +48,7 @@ def optimize(
     population: int | None = None,
     bounds: Given | None = None,
     integers: Sequence[int] | None = None,
+    constraints: Constraints | None = None,
     budget: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
@@ -91,6 +94,13 @@ def optimize(
         integers: numbers of the parameters that are whole, from 0, such as ``[0, 3]``, or a mask. The
             function gets them rounded, and a strategy with a standard deviation for each parameter keeps
             theirs large enough for other whole numbers to be tried.
+        constraints: functions g of a point that are to be at most 0, ``scipy.optimize.LinearConstraint`` or
+            ``NonlinearConstraint``, one or a list of them; or True: the function returns (value, violations),
+            numbers that are at most 0 where a constraint is met, and the more negative the farther from it.
+            A g gives a number or several; with ``vectorized``, a row for each point. The function and all
+            constraints are called at each point, also at infeasible ones, which is one evaluation. ``best``
+            is the best feasible point, or the least violated one. Two equal bounds of SciPy's are an
+            equality, met to 1e-6; of violations, it is two of them, h and -h.
         budget: evaluations after which to stop, at the end of a generation.
         seconds: time after which to stop, at the end of a generation. A generation that is not done when a
             tenth of it (at least 2 s) has passed beyond is given up.
@@ -141,6 +151,11 @@ def optimize(
             population = asynchronous_population(space.dimension, workers)
     if noisy and population is None:
         population = noisy_population(space.dimension)
+    judged: Any = function
+    if constraints is not None:
+        if noisy or asynchronous:
+            raise InputError("constraints do not work with noisy=True or asynchronous=True: leave one out")
+        judged = ConstrainedFunction(function, constraints, space.length)
     options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     plan = plan_search(options, x0, space)
     title = f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
@@ -153,7 +168,7 @@ def optimize(
     )
     with ExitStack() as closing:
         wanted = [*recorders, *(["console"] if verbose else [])]
-        making = partial(FunctionCalls, function, vectorized=vectorized, tensors=space.tensors, catch=catch)
+        making = partial(FunctionCalls, judged, vectorized=vectorized, tensors=space.tensors, catch=catch)
         if asynchronous:  # each worker is an engine of its own
             drawn = seeds(seed, Stream.EPISODE, np.arange(workers)).tolist()
             calls = [making(workers=1, seed=one, least=math.inf) for one in drawn]
@@ -165,7 +180,8 @@ def optimize(
         announcer = Announcer()
         listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
         given = space, plan, options, limits, listening, callback
-        search = (AsynchronousSearch if asynchronous else NoisySearch if noisy else Search)(*given)
+        usual = Search if constraints is None else ConstrainedSearch
+        search = (AsynchronousSearch if asynchronous else NoisySearch if noisy else usual)(*given)
         for one in calls:
             one.engine.on_note = search.notes.say
         announcer.give_to(search.notes.say)

@@ -6,7 +6,7 @@ import math
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -47,6 +47,8 @@ class Optimum:
     With ``noisy=True``, ``best`` is that centre, ``best_fitness`` the mean of fresh evaluations there, and
     ``interval`` the ends of the mean's 95 % interval. Before they are made, as in a callback,
     ``best_fitness`` is the mean of the last generation, and ``interval`` is None.
+    With ``constraints``, ``best`` is the best ``feasible`` point, or the least violated one, and
+    ``violations`` holds by how much it violates each constraint, 0 where it is met, shape (constraints,).
     ``history`` holds the best and the mean fitness of each generation, shape (generations, 2).
     ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
     ``restarts`` the searches after the first. ``strategy`` is the name of what searched.
@@ -69,6 +71,8 @@ class Optimum:
     stop_reason: str
     strategy: str
     interval: tuple[float, float] | None = None
+    feasible: bool = True
+    violations: NDArray[np.float64] = field(default_factory=partial(np.empty, 0))
 
     def _repr_html_(self) -> str:
         best = np.asarray(self.best)
@@ -76,6 +80,8 @@ class Optimum:
         facts = {name: shown(getattr(self, name)) for name in _FACTS}
         if self.interval is not None:
             facts["interval"] = " to ".join(map(shown, self.interval))
+        if len(self.violations):
+            facts["feasible"] = str(self.feasible)
         facts |= {"generations": str(len(self.history))}
         facts |= {"best": ", ".join(shown(float(number)) for number in best[:_NUMBERS]) + more}
         return table(f"optimum of {len(best):,} parameters", facts)

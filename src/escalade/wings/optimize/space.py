@@ -140,6 +140,8 @@ class SearchSpace:
         self._all = Bounds(bounds, len(vector), fixed=True)
         self._free = np.flatnonzero(self._all.lower < self._all.upper)
         self.dimension = len(self._free)
+        self.length = len(vector)
+        """Number of the function's parameters, with those that are fixed."""
         if not self.dimension:
             raise InputError("bounds fix every parameter, so there is nothing to search: widen one of them")
         self.bounds = Bounds((self._all.lower[self._free], self._all.upper[self._free]), self.dimension)

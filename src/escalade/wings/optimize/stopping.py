@@ -38,6 +38,9 @@ class StopRules:
             they may grow from any first value without ``tolxup``, because they cannot diverge.
     """
 
+    drifting = False
+    """True if the function changes as the search goes on: it may then seem to stagnate."""
+
     def __init__(self, strategy: Strategy, tolerance: float, boxed: NDArray[np.bool_] | bool = False) -> None:
         n, size = strategy.dimension, strategy.population_size
         self._strategy = strategy
@@ -64,7 +67,7 @@ class StopRules:
         self._best.append(float(ordered[0]) if len(ordered) else math.inf)
         self._median.append(float(ordered[middle] + ordered[~middle]) / 2 if len(ordered) else math.inf)
         found = self._by_fitness(ordered) or self._by_covariance() or self._by_scale()
-        if found is None and self._stagnates():
+        if found is None and not self.drifting and self._stagnates():
             return "stagnation"
         if found is None and len(self._best) >= self.generation_limit:
             return "generations"

@@ -1,0 +1,175 @@
+"""COCO's bbob-constrained: how near to the optimum the best feasible point is, beside pycma's fmin_con2.
+
+    pip install escalade cma
+    pip install --no-deps coco-experiment      # cocoex; or with --target FOLDER, and FOLDER in PYTHONPATH
+    python benchmarks/constrained.py run --dimension 5 --per-dimension 2000
+    python benchmarks/constrained.py table
+
+``run`` adds a line to results/constrained.jsonl for each run that is not there yet. All begin at the suite's
+first point with a sigma of 2, and their own defaults for everything else. An evaluation of the function and
+one of its constraints count one each. A target is a distance of a feasible point's value to the optimal one,
+from 1e2 to 1e-8, five to a factor of ten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import numpy as np
+
+import escalade
+import presets
+
+RESULTS = Path(__file__).parent / "results" / "constrained.jsonl"
+TARGETS = 10 ** np.linspace(2, -8, 51)
+KEYS = ("dimension", "per_dimension", "restarts", "name", "function", "instance")
+FUNCTIONS = (
+    "sphere", "ellipsoid", "linear slope", "rotated ellipsoid", "discus", "bent cigar", "different powers",
+    "rastrigin", "rotated rastrigin",
+)  # fmt: skip
+Line = dict[str, Any]
+
+
+class Ended(BaseException):
+    """The last target, or the budget's end; packages catch every Exception."""
+
+
+@dataclass
+class Task:
+    """A problem that counts, notes when targets are reached, and ends the search."""
+
+    problem: Any
+    optimum: float
+    budget: int
+    seed: int
+    restarts: str
+    evaluations: int = 0
+    reached: list[int] = field(default_factory=list)
+
+    def __call__(self, x: Any) -> tuple[float, Any]:
+        """The value and the constraints."""
+        x = np.array(x, dtype=np.float64)
+        value, numbers = float(self.problem(x)), np.array(self.problem.constraint(x))
+        self.evaluations += 2
+        if (numbers <= 0).all():
+            while len(self.reached) < len(TARGETS) and value - self.optimum <= TARGETS[len(self.reached)]:
+                self.reached.append(self.evaluations)
+        if len(self.reached) == len(TARGETS) or self.evaluations >= self.budget:
+            raise Ended
+        return value, numbers
+
+
+def ours(task: Task) -> str:
+    restarts: Any = None if task.restarts == "none" else task.restarts
+    found = escalade.optimize(
+        task, task.problem.initial_solution, sigma=2.0, constraints=True, restarts=restarts, seed=task.seed
+    )
+    return found.stop_reason
+
+
+def pycma(task: Task) -> str:
+    import cma
+
+    known: list[float] = []  # fmin_con2 calls the constraints of a point, and then its function
+
+    def constraints(x: Any) -> list[float]:
+        value, numbers = task(x)
+        known[:] = [value]
+        return list(numbers)
+
+    _, es = cma.fmin_con2(
+        lambda x: known[0],
+        task.problem.initial_solution,
+        2.0,
+        constraints=constraints,
+        kwargs_confit={"archives": False},
+        options={"seed": task.seed + 1, "verbose": -9, "verb_log": 0},
+        restarts=0 if task.restarts == "none" else 9,
+    )
+    return ", ".join(es.stop())
+
+
+SEARCHES: dict[str, Callable[[Task], str]] = {"cma-es": ours, "pycma": pycma}
+
+
+def optimum(problem: Any) -> float:
+    """The smallest feasible value. Coco writes where it is into a file of the working folder."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        problem._best_parameter("print")
+        return float(problem(np.loadtxt("._bbob_problem_best_parameter.txt")))
+
+
+def run(key: tuple[Any, ...]) -> Line:
+    """One run from its start to its end; its line."""
+    import cocoex
+
+    dimension, per_dimension, restarts, name, function, instance = key
+    suite = cocoex.Suite("bbob-constrained", f"instances: {instance}", f"dimensions: {dimension}")
+    problem = suite.get_problem_by_function_dimension_instance(function, dimension, instance)
+    task = Task(problem, optimum(problem), per_dimension * dimension, instance, restarts)
+    reason = ""
+    with contextlib.suppress(Ended):
+        reason = SEARCHES[name](task)
+    found = {"reached": task.reached, "evaluations": task.evaluations, "stop": reason}
+    return dict(zip(KEYS, key, strict=True)) | found
+
+
+def table(lines: list[Line]) -> str:
+    """The share of targets that were reached, by functions, and the paired difference to ours."""
+    rows = []
+    for setting in sorted({tuple(line[key] for key in KEYS[:4]) for line in lines}):
+        own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]
+        shares = {(line["function"], line["instance"]): len(line["reached"]) / len(TARGETS) for line in own}
+        cells = [*map(str, setting), f"{np.mean(list(shares.values())):.3f}"]
+        for kind in range(len(FUNCTIONS)):
+            of = [share for (function, _), share in shares.items() if (function - 1) // 6 == kind]
+            cells.append(f"{np.mean(of):.2f}" if of else "")
+        cells.append(f"{sum(share == 1 for share in shares.values())} of {len(shares)}")
+        first = {
+            (line["function"], line["instance"]): len(line["reached"]) / len(TARGETS)
+            for line in lines
+            if tuple(line[key] for key in KEYS[:3]) == setting[:3] and line["name"] == "cma-es"
+        }
+        gaps = np.array([first[place] - share for place, share in shares.items() if place in first])
+        error = gaps.std(ddof=1) / np.sqrt(len(gaps))
+        cells.append("" if setting[3] == "cma-es" else f"{gaps.mean():+.3f} ± {error:.3f}")
+        rows.append(cells)
+    header = ["D", "evaluations a dimension", "restarts", "", "all", *FUNCTIONS, "solved", "cma-es less it"]
+    return presets.markdown(header, rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("--dimension", type=int, default=5)
+    parser.add_argument("--per-dimension", type=int, default=2000, help="evaluations a dimension")
+    parser.add_argument("--restarts", default="none", choices=["none", "ipop"])
+    parser.add_argument("--functions", type=int, default=54, help="the first so many")
+    parser.add_argument("--instances", type=int, default=3, help="the first so many")
+    parser.add_argument("--names", nargs="+", default=list(SEARCHES), choices=list(SEARCHES))
+    chosen = parser.parse_args()
+    known = presets.lines_of(RESULTS) if RESULTS.exists() else []
+    if chosen.what == "table":
+        print(table(known))
+        return
+    there = {tuple(line[key] for key in KEYS) for line in known}
+    instances, functions = range(1, chosen.instances + 1), range(1, chosen.functions + 1)
+    for instance, function, name in itertools.product(instances, functions, chosen.names):
+        key = (chosen.dimension, chosen.per_dimension, chosen.restarts, name, function, instance)
+        if key not in there:
+            with RESULTS.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(run(key)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
