@@ -25,6 +25,8 @@ class BackendEntry(Entry):
     """Beginnings of ids that ``auto`` leaves to a later backend: slower here, or not quite the same."""
     fresh: bool = False
     """True where every episode begins in a new environment, or in the state of one."""
+    keeps: bool = False
+    """True where its slots are a :class:`KeepingVector`."""
     python: bool = False
     """True where it steps Gymnasium's own objects, which can be wrapped and give an info."""
 
@@ -57,6 +59,7 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         extra="atari",
         most_rows=64,
         fresh=True,
+        keeps=True,
     ),
     "gymnasium": BackendEntry("Gymnasium", "escalade.envs.gymnasium_backend", most_rows=64, python=True),
     "batched": BackendEntry("a batched world", "escalade.wings.worlds.rollouts", most_rows=4096, fresh=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -81,6 +81,18 @@ class RememberingVector(VectorEnvironment, Protocol):
 
     def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The games' memory as the last step left it, shape (n, 128)."""
+        ...
+
+
+class KeepingVector(VectorEnvironment, Protocol):
+    """Slots whose states can be kept, and gone on from."""
+
+    def keep(self, slot: int) -> Any:
+        """The state of a slot's episode, which later steps do not change."""
+        ...
+
+    def go_on(self, slots: NDArray[np.int64], states: Sequence[Any]) -> NDArray[Any]:
+        """Put a state that was kept into each slot; observations as in :meth:`reset`."""
         ...
 
 

@@ -11,7 +11,7 @@ import math
 from escalade.errors import InputError
 
 _LARGEST = 1e9  # of the numbers in a cut-off; products with steps then stay whole numbers
-FORMS = "STEPS, mean:FACTOR or adaptive:START,SHARE,RATIO"
+FORMS = "STEPS, mean:FACTOR, adaptive:START,SHARE,RATIO or along:STEPS"
 START = 1000
 """First cap if the environment has no limit of steps: no shorter than most registered limits."""
 MOVING = f"adaptive:{START},0.5,1.5"
@@ -23,11 +23,12 @@ _BOUNDS = (
 
 
 class Cutoff(str):
-    """The text of a cut-off, and the rule that it names: ``200``, ``mean:2`` or ``adaptive:100,0.5,1.5``.
+    """The text of a cut-off, and the rule that it names, such as ``200``, ``mean:2`` or ``along:300``.
 
     A number of steps stays as it is. ``mean:FACTOR`` is that many times the mean length of the last
     generation's episodes; pytorch-es calls twice the mean ``variable-ep-len``. Salimans et al. 2017's
     ``adaptive:START,SHARE,RATIO`` multiplies the cap by RATIO when SHARE of the episodes hit it.
+    ``along:STEPS`` is a fixed cap on episodes that begin in states of an episode of the centre.
 
     Raises:
         InputError: it is none of these, or holds an impossible number.
@@ -46,7 +47,7 @@ class Cutoff(str):
         except ValueError:
             made._numbers = []
         match made._kind, made._numbers:
-            case "", [start]:
+            case "" | "along", [start]:
                 right = _is_cap(start)
             case "mean", [factor]:
                 right = 1 < factor <= _LARGEST
@@ -61,8 +62,13 @@ class Cutoff(str):
 
     @property
     def moves(self) -> bool:
-        """True if generations may have different caps."""
+        """True if generations may have different caps, or begin their episodes elsewhere."""
         return self._kind != ""
+
+    @property
+    def along(self) -> bool:
+        """True if members' episodes begin along the centre's."""
+        return self._kind == "along"
 
     def after(self, cap: int | None, lengths: list[int]) -> int | None:
         """The next generation's cap, of a generation's own and the lengths of its episodes in steps."""

@@ -73,6 +73,8 @@ class EpisodeJob:
     normalization: Normalization | None = None
     cap: int | None = None
     """Steps after which a member's episode is cut; evaluations are not."""
+    along: bool = False
+    """True if members' episodes begin in states of the first evaluation's, which each worker plays."""
     first_member: int = 0
     """The member that item 0 belongs to, when a generation grows by further members."""
     best_evaluations: int = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -21,13 +22,14 @@ from escalade.envs.backends import BACKENDS
 from escalade.envs.batched import ROLLOUTS
 from escalade.envs.masks import advice
 from escalade.envs.spaces import is_image, moments_size, observation_dtype, observation_shape
-from escalade.envs.vector import InformingVector, SlowVector
+from escalade.envs.vector import InformingVector, KeepingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
 from escalade.perturbation import LowRank, NoiseSource, shared_center
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
 from escalade.rollout.exploration import make_exploration
 from escalade.rollout.network import Network
+from escalade.rollout.path import Path
 from escalade.rollout.rewards import Reward
 from escalade.rollout.traces import make_traces
 
@@ -117,11 +119,14 @@ class Rollouts:
         self.forward.begin(shared_center(job.population, job.center))
         self._count = self._running = 0
         self._alive[:] = False
+        self._path: Path | None = None
 
     def run(self, feed: Feed) -> None:
         """Run episodes until the feed has no more."""
         if isinstance(self.vector, SlowVector):
             self.vector.alive = feed.alive
+        if self.job.along and self._path is None:
+            self._walk(feed)
         until_look = room = 0
         while True:
             until_look -= 1
@@ -132,6 +137,16 @@ class Rollouts:
             if self._step(feed) and self.vector.refills:
                 until_look = 0
             feed.alive()
+
+    def _walk(self, feed: Feed) -> None:
+        """Play the centre's episode that members begin along."""
+        path = Path(self.job.training_items, cast(KeepingVector, self.vector))
+        self._start(path)
+        while self._running:
+            path.keep(int(self._length[0]), int(self._slot[0]), float(self._return[0]))
+            self._step(path)
+            feed.alive()
+        self._path = path
 
     @property
     def _room(self) -> int:
@@ -149,7 +164,10 @@ class Rollouts:
         if self._running == 0:
             self._count = 0
             self._slot[:] = np.arange(self.slots)
-        items = feed.take(self._room - self._running, wait=self._running == 0)
+        alone = self._running == 0
+        items = feed.take(self._room - self._running, wait=alone)
+        if self._path is not None:
+            items = self._path.others(items, feed, wait=alone)
         if not items:
             return False
         ended = np.flatnonzero(~self._alive[: self._count])
@@ -159,13 +177,15 @@ class Rollouts:
         numbers = np.array(items, np.int64)
         self._item[rows] = numbers
         self._seed[rows] = self.job.episode_seeds(numbers)
+        along = numbers < self.job.training_items
+        begin = self.vector.reset if self._path is None else partial(self._path.begin, along)
         seeds = self._seed[rows].tolist()
         for row, item, seed in zip(rows.tolist(), items, seeds, strict=True):
             self.forward.load(row, *self.job.individual(item), seed)
         self._score[rows] = 0.0
         self._length[rows] = 0
         self._moments[:, rows] = 0.0
-        seen = self._guarded(rows, self.vector.reset, self._slot[rows], self._seed[rows])
+        seen = self._guarded(rows, begin, self._slot[rows], self._seed[rows])
         if self._traces is not None:
             self._traces.begin(self._slot[rows], seen)
         self._observations[rows] = seen

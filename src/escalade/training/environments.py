@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from escalade.config.options import OPTIONS, Config
-from escalade.envs import Environment, resolve
+from escalade.envs import Environment, resolve, settle_backend
 from escalade.envs.backends import BACKENDS
 from escalade.envs.batched import BACKEND
 from escalade.envs.environment import DEFAULT_LIMIT
@@ -44,7 +44,23 @@ def find_environment(config: Config) -> Environment:
     for name in _OF_ONE if environment.batched else ():
         if getattr(config, name) != OPTIONS[name].default:
             raise InputError(f"`{name}` does nothing with {config.env}, a batched world: leave it out")
+    if config.cutoff is not None and config.cutoff.along:
+        _check_states(config, environment)
     return environment
+
+
+def _check_states(config: Config, environment: Environment) -> None:
+    """Refuse episodes that begin along the centre's if the environment's states cannot be kept.
+
+    Raises:
+        InputError: says what can.
+    """
+    backend = BACKENDS[settle_backend(environment).backend]
+    if not backend.keeps or config.early_end is not None or config.novelty is not None:
+        raise InputError(
+            f"`cutoff` {config.cutoff} begins episodes in states of another, which the games of ALE keep, "
+            "without `wrappers`, `early_end` and `novelty`: use a number of steps"
+        )
 
 
 def with_workers(config: Config, environment: Environment) -> Config:

@@ -68,6 +68,7 @@ class PolicyObjective(Objective):
         self.score = make_score(config)
         self.novelty = None if config.novelty is None else Novelty(config.novelty)
         self._archived = 0 if self.novelty is None else config.episodes_per_member
+        self._along = config.cutoff is not None and config.cutoff.along
         self.tie_advice = parts.policy.actions.tie_advice
         self.forgives = "on_error=worst" if config.on_error == "worst" else None
         self._best: Best | None = None
@@ -77,6 +78,7 @@ class PolicyObjective(Objective):
         """Run a generation's episodes; it grows by populations until it holds what the config asks for.
 
         For novelty, the centre plays as many as a member, in each generation: the first of an evaluation's.
+        It plays one if members begin along it.
         """
         if self.centers.count > 1 and self.novelty is not None:
             drawn = self.novelty.draw(self.centers.count, strategy.generation, self.config.seed)
@@ -91,7 +93,8 @@ class PolicyObjective(Objective):
             population=strategy.sample(),
             episodes=self.config.episodes_per_member,
             cap=self.centers.cap,
-            evaluations=max(asked, self._archived) + best,
+            along=self._along,
+            evaluations=max(asked, self._archived, int(self._along)) + best,
             best_evaluations=best,
         )
         episodes = self._run(job)
@@ -123,7 +126,7 @@ class PolicyObjective(Objective):
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,
-            comparable=job.cap is None or not evaluate or bool((evaluated.lengths <= job.cap).all()),
+            comparable=not evaluate or self._comparable(job, evaluated),
             raised=trained.raised,
             hints=self._hints.after(job, episodes, trained, evaluation),
             env_steps=int(trained.lengths.sum()),
@@ -302,6 +305,10 @@ class PolicyObjective(Objective):
         columns = info_columns(self.config.info_keys)
         means = [mean_known(values) for part in infos for values in part.T[: len(columns) // 2]]
         return list(zip(columns, means, strict=True))
+
+    def _comparable(self, job: EpisodeJob, evaluated: Episodes) -> bool:
+        """Whether members play episodes like these of the centre."""
+        return job.cap is None or (not job.along and bool((evaluated.lengths <= job.cap).all()))
 
     def _too_small(self, trained: Episodes) -> bool:
         episodes, steps = self.config.min_episodes or 0, self.config.min_env_steps or 0

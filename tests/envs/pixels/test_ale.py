@@ -119,3 +119,23 @@ def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
     assert settle_backend(resolve("ALE/Pong-v5", frames=PIXELS, wrappers=AROUND)).backend == "gymnasium"
     with pytest.raises(InputError, match="ALE has no CartPole-v1"):
         settle_backend(resolve("CartPole-v1", backend="ale"))
+
+
+@pytest.mark.parametrize("case", ["pixels", "sticky"])
+def test_an_episode_goes_on_from_a_state_that_was_kept(case):
+    env, kwargs, frames, _ = CASES[case]
+    games = vectorize(resolve(env, kwargs, "ale", 12, frames=frames), 3)
+    first, other = np.array([0]), np.array([2])
+    actions = np.random.default_rng(2).integers(4, size=(12, 1))
+    games.reset(first, np.array([5]))
+    for action in actions[:4]:
+        seen, *_ = games.step(first, action)
+    state = games.keep(0)
+    rest = [games.step(first, action) for action in actions[4:]]
+    for slot in (other, first):
+        np.testing.assert_array_equal(games.go_on(slot, [state]), seen)
+        for action, expected in zip(actions[4:], rest, strict=True):
+            for found, known in zip(games.step(slot, action), expected, strict=True):
+                np.testing.assert_array_equal(found, known)
+    assert rest[-1][2].tolist() == [True]  # at the limit of twelve steps, those before the state included
+    games.close()

@@ -82,6 +82,17 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._frames[-1] = self._view.image()
         return self._seen(), total, terminated, truncated, self._info()
 
+    def keep(self) -> tuple[Any, NDArray[np.uint8]]:
+        """The state of the episode: the emulator's with its generator, and the stacked frames."""
+        return self._ale.cloneState(include_rng=True), self._frames.copy()
+
+    def go_on(self, state: tuple[Any, NDArray[np.uint8]]) -> NDArray[np.uint8]:
+        """Go on from a state of :meth:`keep`, of this game's or of another like it; its observation."""
+        emulator, self._frames[:] = state
+        self._ale.restoreState(emulator)
+        self._given: dict[str, Any] = {}
+        return self._seen()
+
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Put the game at its start."""
         if self._loaded is None or seed is None:

@@ -1,0 +1,70 @@
+"""The centre's episode along which members' episodes begin.
+
+Members that begin where the centre has come to see all of the game in few steps each. Every worker plays the
+episode for itself, so that a member's episode does not depend on who runs it; its result counts once.
+States after the last reward are left out: a policy that does nothing would be taken as it is there for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escalade.engines.base import Feed
+from escalade.engines.feed import ListFeed
+from escalade.envs.vector import KeepingVector
+
+APART = 40
+"""Steps between two states that are kept."""
+
+
+class Path(ListFeed):
+    """A feed of that episode alone, and the states that it went through.
+
+    Args:
+        item: the episode's number in the job.
+        vector: the slots; it is played in the first.
+    """
+
+    def __init__(self, item: int, vector: KeepingVector) -> None:
+        super().__init__(1)
+        self.item = item
+        self._vector = vector
+        self._states: list[Any] = []
+        self._paid = 0.0
+        self._kept = 1  # states up to the one behind the last reward
+
+    def take(self, most: int, wait: bool) -> list[int]:
+        return [self.item]
+
+    def keep(self, step: int, slot: int, paid: float) -> None:
+        """Keep the state at a step of the episode, with rewards so far of ``paid``, if it is one of those."""
+        if paid != self._paid:
+            self._paid, self._kept = paid, step // APART + 2
+        if step % APART == 0:
+            self._states.append(self._vector.keep(slot))
+
+    def others(self, items: list[int], feed: Feed, wait: bool) -> list[int]:
+        """The items but this one, whose result is handed in; with ``wait``, empty only at the feed's end."""
+        if self.item not in items:
+            return items
+        for played, records in self.results.in_batches():
+            feed.put_many(played, records)
+        left = [item for item in items if item != self.item]
+        return left if left or not wait else feed.take(1, wait=True)
+
+    def begin(
+        self, along: NDArray[np.bool_], slots: NDArray[np.int64], seeds: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        """Begin an episode in each slot: if ``along``, in the state that its seed draws; observations."""
+        kept = self._states[: self._kept]
+        states = [kept[seed % len(kept)] for seed in seeds[along].tolist()]
+        first = self._vector.go_on(slots[along], states)
+        if along.all():
+            return first
+        fresh = self._vector.reset(slots[~along], seeds[~along])
+        seen = np.empty((len(slots), *fresh.shape[1:]), fresh.dtype)
+        seen[along], seen[~along] = first, fresh
+        return seen

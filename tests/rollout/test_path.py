@@ -1,0 +1,84 @@
+"""Members' episodes that begin along the centre's."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.rollout.test_rollout import Feed
+
+from escalade import InputError
+from escalade.api.train import train
+from escalade.envs import ActionMap, resolve
+from escalade.envs.pixels.frames import Frames
+from escalade.perturbation import GaussianPopulation, NoiseTable
+from escalade.policies.networks import batched_network, build, to_vector
+from escalade.rollout.episodes import EpisodeJob
+from escalade.rollout.path import APART
+from escalade.rollout.rollouts import RolloutSetup
+
+pytest.importorskip("ale_py")
+pytest.importorskip("cv2")
+
+FRAMES = Frames(grayscale=True, resize=(6,), frame_skip=4, frame_stack=2, noop_max=9, sticky_actions=0.0)
+MEMBERS = 4
+
+
+@pytest.fixture
+def work():
+    game = resolve("ALE/Boxing-v5", max_episode_steps=3 * APART, frames=FRAMES, num_envs=3)
+    network = batched_network(build("linear", 72, 18), (2, 6, 6))
+    noise = NoiseTable(3, 2**14)
+    made = RolloutSetup(game, network, ActionMap(game.action_space), noise)()
+    yield made
+    made.close()
+
+
+def job(along, cap=5):
+    center = to_vector(build("linear", 72, 18, seed=1))
+    population = GaussianPopulation(center, 0.1, NoiseTable(3, 2**14), 0, 0, MEMBERS, antithetic=True)
+    return EpisodeJob(7, 2, population, center=center, evaluations=2, cap=cap, along=along)
+
+
+def run(work, asked, items):
+    feed = Feed(items, most=2)
+    work.begin(asked)
+    work.run(feed)
+    return feed.results
+
+
+def test_every_worker_gets_the_same_and_the_centres_episode_is_what_it_is_alone(work):
+    asked = job(along=True)
+    whole = run(work, asked, range(asked.items))
+    assert [int(whole[item]["length"]) for item in range(asked.items)] == [5] * MEMBERS + [3 * APART] * 2
+    parts = [run(work, asked, items) for items in ([5, 0], [4], [3, 2, 1])]
+    assert {item: row.tobytes() for part in parts for item, row in part.items()} == {
+        item: row.tobytes() for item, row in whole.items()
+    }
+    plain = run(work, job(along=False), range(MEMBERS, MEMBERS + 2))
+    assert all(plain[item].tobytes() == whole[item].tobytes() for item in plain)
+
+
+def test_members_begin_in_states_of_the_centres_episode(work, monkeypatch):
+    asked, kept, begun = job(along=True), [], []
+    games = type(work.vector)
+    keep, go_on = games.keep, games.go_on
+    monkeypatch.setattr(games, "keep", lambda self, slot: kept.append(keep(self, slot)) or kept[-1])
+    monkeypatch.setattr(games, "go_on", lambda self, *given: begun.extend(given[1]) or go_on(self, *given))
+    run(work, asked, range(asked.items))
+    assert [steps for _, steps in kept] == [0, APART, 2 * APART]
+    assert len(begun) == MEMBERS
+    assert begun[0] is begun[1] and begun[2] is begun[3]  # the members of a pair begin alike
+    assert all(any(state is one for one in kept) for state in begun)
+
+
+def test_a_generation_that_grows_begins_along_the_same_episode(work):
+    whole = run(work, job(along=True), range(MEMBERS))
+    more = replace(job(along=True), first_member=2, evaluations=0)
+    grown = run(work, more, range(2))
+    assert [grown[item].tobytes() for item in range(2)] == [whole[item].tobytes() for item in (2, 3)]
+
+
+@pytest.mark.parametrize("options", [{"env": "CartPole-v1"}, {"env": "ALE/Pong-v5", "early_end": 3}])
+def test_other_environments_are_refused_in_a_line(options):
+    with pytest.raises(InputError, match="`cutoff` along:5 begins episodes in states of another"):
+        train(**options, cutoff="along:5", preset="none", generations=1, workers=0, run_dir=None)
