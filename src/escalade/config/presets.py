@@ -23,6 +23,10 @@ OF_STRATEGY = {name for name, option in OPTIONS.items() if option.metadata["grou
 }
 """Options that were tuned for a preset's strategy. The rest is the problem, which all strategies are given
 alike: the environment with its frames and reward, the policy, evaluation, target and budget."""
+GAMES = "ALE/games"
+"""The preset of all games that have none of their own."""
+_LOOKS = {"policy", "env_kwargs", "wrappers", "grayscale", "crop", "resize", "frame_stack"}
+"""Options that say what a policy is and sees of a game: whoever gives one chooses all of them."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +80,13 @@ def options(
         InputError: there is no preset of that name.
     """
     given = given or {}
-    name = _own(env, given.get("env_kwargs", {})) if preset == "auto" else preset
+    name = _own(env, given) if preset == "auto" else preset
     if name in (None, "none"):
         return {}
     found = read(str(name)).options
-    if env == name != found["env"]:  # another name for the same environment, which needs no arguments
+    if (
+        env == name != found.get("env", env)
+    ):  # another name for the same environment, which needs no arguments
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
     found = _with_policy(found, given)
     if given.get("strategy") in (None, found["strategy"]):
@@ -110,7 +116,7 @@ def layer(
     """
     env, preset = given.get("env") or "", given.get("preset", preset)
     if preset == "auto":
-        preset = _own(env, (begun | given).get("env_kwargs", {}))
+        preset = _own(env, begun | given)
     chosen = options(env, preset, begun | given, say)
     if "env_kwargs" in given:
         given = {**given, "env_kwargs": chosen.get("env_kwargs", {}) | given["env_kwargs"]}
@@ -138,8 +144,9 @@ def _with_population(found: Values, given: Values) -> Values:
     return found | {"strategy_options": {name: own[name] for name in own if name != "top_directions"}}
 
 
-def _own(env: str, kwargs: Values) -> str | None:
-    """The name of the preset made for ``env`` with these arguments, if there is one."""
+def _own(env: str, given: Values) -> str | None:
+    """The name of the preset made for ``env`` with the ``env_kwargs`` of ``given``, if there is one."""
+    kwargs = given.get("env_kwargs", {})
     fitting = {env: 0} if env in names() else {}
     for name in names():
         if not name.startswith(
@@ -150,4 +157,5 @@ def _own(env: str, kwargs: Values) -> str | None:
         needed = made_for.get("env_kwargs", {})
         if made_for.get("env") == env and needed.items() <= kwargs.items():
             fitting[name] = len(needed)
-    return max(fitting, key=lambda name: fitting[name], default=None)
+    any_game = GAMES if env.startswith("ALE/") and not _LOOKS & given.keys() else None
+    return max(fitting, key=lambda name: fitting[name], default=any_game)
