@@ -155,7 +155,7 @@ def _own(env: str, given: Values) -> str | None:
             continue
         made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
         needed = made_for.get("env_kwargs", {})
-        if made_for.get("env") == env and needed.items() <= kwargs.items():
+        if made_for.get("env") == env and needed and needed.items() <= kwargs.items():
             fitting[name] = len(needed)
     any_game = GAMES if env.startswith("ALE/") and not _LOOKS & given.keys() else None
     return max(fitting, key=lambda name: fitting[name], default=any_game)

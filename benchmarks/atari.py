@@ -1,0 +1,173 @@
+"""One core, one hour: the setting of all games against the paper's 720 cores.
+
+    python benchmarks/atari.py run [--games Pong ...] [--seeds 1 2] [--core 0]    # goes on where it stopped
+    python benchmarks/atari.py chance                                             # random actions
+    python benchmarks/atari.py table
+
+A run is the plain command, `escalade train ALE/GAME-v5 --workers 0 --seed N`: the setting is what every
+game gets. It is interrupted when its process has used an hour of processor time, start included, which an
+idle core gives it in an hour; so runs may go on beside other work. Then 100 fresh episodes of the latest
+centre: frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at most 4,500 steps (18,000
+frames). Rows are kept in results/atari.jsonl. The paper's column is "ES FF, 1 hour" of Salimans et al. 2017.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import escalade
+from escalade.envs import resolve
+from escalade.envs.pixels.frames import Frames
+
+HERE = Path(__file__).parent
+ROWS = HERE / "results" / "atari.jsonl"
+CURVES = HERE / "results" / "atari"
+EPISODES = 100
+PAPER = {
+    "Pong": 21.0,
+    "Breakout": 9.5,
+    "Seaquest": 1390.0,
+    "BeamRider": 744.0,
+    "Freeway": 31.0,
+    "SpaceInvaders": 678.5,
+    "Qbert": 147.5,
+    "Enduro": 95.0,
+    "Boxing": 49.8,
+    "Kangaroo": 11200.0,
+    "Frostbite": 370.0,
+    "RoadRunner": 16590.0,
+}
+CHOSEN_ON = ("Pong", "Breakout", "Seaquest", "BeamRider")
+"""The games that the setting was chosen on; no other was looked at."""
+Row = dict[str, Any]
+
+
+def rows() -> list[Row]:
+    """What was measured so far."""
+    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+
+
+def add(row: Row) -> None:
+    """Keep a row."""
+    with ROWS.open("a") as file:
+        file.write(json.dumps(row | {"date": datetime.now(UTC).date().isoformat()}) + "\n")
+    print(row)
+
+
+def processor_seconds(process: int) -> float:
+    """Processor time of a running process, and of its children that have ended."""
+    numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+    return sum(map(int, numbers)) / os.sysconf("SC_CLK_TCK")
+
+
+def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) -> None:
+    """Train until so many seconds of the processor are used; those of earlier tries count."""
+    used = folder.with_suffix(".seconds")
+    before = float(used.read_text()) if used.exists() else 0.0
+    own = [f"ALE/{game}-v5", "--workers", "0", "--seed", str(seed), "--run-dir", str(folder)]
+    command = ["resume", str(folder)] if folder.exists() else ["train", *own]
+    pinned = [] if core is None else ["taskset", "-c", str(core)]
+    with folder.with_suffix(".log").open("a") as log:
+        process = subprocess.Popen(
+            [*pinned, sys.executable, "-m", "escalade", *command], stdout=log, stderr=log
+        )
+        spent = 0.0
+        while process.poll() is None:
+            spent = processor_seconds(process.pid)
+            used.write_text(str(before + spent))
+            if before + spent >= seconds:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+            time.sleep(0.5)
+
+
+def run(game: str, seed: int, folder: Path, seconds: float, core: int | None) -> None:
+    """One run of the table."""
+    train(game, seed, folder, seconds, core)
+    summary = json.loads((folder / "summary.json").read_text())
+    found = escalade.evaluate(folder, episodes=EPISODES, workers=0)
+    CURVES.mkdir(parents=True, exist_ok=True)
+    (CURVES / f"{game}-{seed}.csv").write_text((folder / "progress.csv").read_text())
+    add(
+        {
+            "by": "escalade",
+            "game": game,
+            "seed": seed,
+            "minutes": seconds / 60,
+            "env_steps": summary["env_steps"] + summary["eval_steps"],
+            "mean": found.mean,
+            "std": found.std,
+            "min": float(found.returns.min()),
+            "max": float(found.returns.max()),
+        }
+    )
+
+
+def chance(game: str) -> None:
+    """The returns of random actions, in the same episodes as a policy's."""
+    frames = Frames(frame_skip=4, noop_max=30, sticky_actions=0.0)
+    env = resolve(f"ALE/{game}-v5", {"obs_type": "ram"}, max_episode_steps=4500, frames=frames).make()
+    returns, draw = [], np.random.default_rng(0)
+    for seed in range(EPISODES):
+        env.reset(seed=seed)
+        total, over = 0.0, False
+        while not over:
+            _, reward, terminated, truncated, _ = env.step(int(draw.integers(env.action_space.n)))
+            total, over = total + float(reward), terminated or truncated
+        returns.append(total)
+    add({"by": "chance", "game": game, "mean": float(np.mean(returns)), "std": float(np.std(returns))})
+
+
+def table() -> str:
+    """The rows as Markdown."""
+    kept = rows()
+
+    def shown(by: str, game: str, seed: int | None = None) -> str:
+        found = [row for row in kept if (row["by"], row["game"], row.get("seed")) == (by, game, seed)]
+        return f"{found[-1]['mean']:,.1f}" if found else "-"
+
+    lines = ["| game | chance | PPO, seed 1 | seed 1 | seed 2 | paper, 720 cores |", "| --- |" + " --- |" * 5]
+    for game, paper in PAPER.items():
+        mark = " (chosen on)" if game in CHOSEN_ON else ""
+        ours = [shown("escalade", game, seed) for seed in (1, 2)]
+        cells = [shown("chance", game), shown("ppo", game, 1), *ours, f"{paper:,.1f}"]
+        lines.append(f"| {game}{mark} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what was asked for and has no row yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("run", "chance", "table"))
+    parser.add_argument("--games", nargs="*", default=list(PAPER), choices=list(PAPER))
+    parser.add_argument("--seeds", nargs="*", type=int, default=[1, 2])
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--core", type=int, help="the core that runs stay on (default: any)")
+    parser.add_argument("--runs", type=Path, default=Path("runs") / "atari")
+    asked = parser.parse_args()
+    done = {(row["by"], row["game"], row.get("seed")) for row in rows()}
+    if asked.what == "table":
+        print(table())
+    for game in asked.games if asked.what == "chance" else ():
+        if ("chance", game, None) not in done:
+            chance(game)
+    for seed in asked.seeds if asked.what == "run" else ():
+        asked.runs.mkdir(parents=True, exist_ok=True)
+        for game in asked.games:
+            if ("escalade", game, seed) not in done:
+                run(game, seed, asked.runs / f"{game}-{seed}", asked.minutes * 60, asked.core)
+
+
+if __name__ == "__main__":
+    main()
