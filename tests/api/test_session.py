@@ -245,7 +245,7 @@ def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path
     for env in presets.names():
         for strategy in STRATEGIES:
             chosen = presets.options(env, "auto", {"strategy": strategy})
-            Config(**(chosen | {"strategy": strategy}))
+            Config(**({"env": env} | chosen | {"strategy": strategy}))
     options = {"strategy": "cma-es", "generations": 1, "workers": 0, "verbose": False, "target_return": None}
     run = escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "r"), **options)
     assert run.summary["strategy"] == "cma-es"

@@ -228,10 +228,10 @@ def test_a_number_below_0_is_no_flag_however_it_is_written(typed, value, tmp_pat
 @pytest.mark.parametrize("name", presets.names())
 def test_presets_are_complete(name):
     preset = presets.read(name)
-    config = Config(**preset.options)
+    config = Config(**{"env": "ALE/Pong-v5"} | preset.options)
     of_others = name.rpartition("/")[0] != config.env.rpartition("/")[0]
     variant = name.startswith(config.env + "-")  # asked for by name
-    if not of_others and not variant:
+    if not of_others and not variant and name != presets.GAMES:
         assert config.env == name or gymnasium.spec(name).kwargs == config.env_kwargs
         assert presets.options(config.env, "auto", {"env_kwargs": config.env_kwargs}) == preset.options
     assert config.target_return is not None or preset.result is None
@@ -243,6 +243,24 @@ def test_presets_are_complete(name):
     assert (
         presets.options("Humanoid-v5", "auto") == presets.read("Humanoid-v5").options
     )  # not openai/humanoid
+
+
+@pytest.mark.parametrize(
+    ("env", "given", "expected"),
+    [
+        ("ALE/Tetris-v5", {"seed": 1, "sticky_actions": 0.25, "frame_skip": "4"}, "ALE/games"),
+        ("ALE/Pong-v5", {}, "ALE/games"),
+        ("ALE/Pong-v5", {"policy": "nature"}, None),
+        ("ALE/Pong-v5", {"resize": (42, 42)}, None),
+        ("ALE/SpaceInvaders-v5", {"env_kwargs": {"obs_type": "ram"}}, "ALE/SpaceInvaders-v5-ram"),
+        ("ALE/Assault-v5", {"env_kwargs": {"obs_type": "ram"}}, None),
+        ("Assault-v5", {}, None),
+    ],
+)
+def test_every_game_has_one_preset_unless_what_it_shows_is_chosen(env, given, expected):
+    assert presets.layer({"env": env} | given, {}, "auto").preset == expected
+    known = presets.read(expected).options if expected else {}
+    assert presets.options(env, "auto", given).items() <= {"env": env, **known}.items()
 
 
 def test_a_preset_may_be_for_an_environment_with_arguments():
