@@ -90,6 +90,8 @@ def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) 
                 process.send_signal(signal.SIGINT)
                 process.wait()
             time.sleep(0.5)
+    if before + spent < seconds:
+        raise SystemExit(f"{folder} ended after {before + spent:.0f} s of the processor: see {log.name}")
 
 
 def run(game: str, seed: int, folder: Path, seconds: float, core: int | None) -> None:

@@ -30,6 +30,15 @@ def normalize(observations: A, mean: A, inverse_std: A, clip: float = CLIP) -> A
     return standard if clip == math.inf else standard.clip(-clip, clip)
 
 
+def divide_images(images: NDArray[Any], out: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Write images into ``out``, those of bytes divided by 255."""
+    if images.dtype == np.uint8:
+        np.divide(images, np.float32(255), out=out)
+    else:
+        np.copyto(out, images, casting="same_kind")
+    return out
+
+
 @dataclass(frozen=True)
 class Normalization:
     """A normaliser as it stands during one generation: mean and 1 / standard deviation, shape (size,)."""

@@ -25,6 +25,7 @@ from escalade.envs.spaces import is_image, moments_size, observation_dtype, obse
 from escalade.envs.vector import InformingVector, KeepingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
 from escalade.perturbation import LowRank, NoiseSource, shared_center
+from escalade.policies.normalizer import divide_images
 from escalade.rollout.behaviour import Behaviour
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
 from escalade.rollout.exploration import make_exploration
@@ -103,7 +104,6 @@ class Rollouts:
         # Vectors are kept in double precision for their moments, images as they come.
         self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
         self._pixels = np.zeros((rows, *shape), np.float32) if images else None
-        self._scale = self._observations.dtype == np.uint8
         self._first = np.zeros((rows, size))  # observations of each episode, about which moments are summed
         self._count = 0  # rows in use; those behind it are free
         self._running = 0  # rows in use whose episode has not ended
@@ -226,7 +226,7 @@ class Rollouts:
         observations = self._observations[:count]
         if self.job.normalization is None:
             if self._pixels is not None:
-                return self._as_floats(observations, self._pixels[:count])
+                return divide_images(observations, self._pixels[:count])
             return observations.astype(np.float32)
         flat = observations.reshape(count, -1)
         deviations = flat - self._first[:count]
@@ -234,13 +234,6 @@ class Rollouts:
         deviations *= deviations
         self._moments[1, :count] += deviations
         return self.job.normalization.apply(flat).reshape(observations.shape)
-
-    def _as_floats(self, images: NDArray[Any], out: Vector) -> Vector:
-        if self._scale:
-            np.divide(images, np.float32(255), out=out)
-            return out
-        np.copyto(out, images, casting="same_kind")
-        return out
 
     def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
         ended: NDArray[np.bool_]
@@ -264,9 +257,7 @@ class Rollouts:
         self._return[rows[self._diverged(rows)]] = np.nan
         self._alive[rows] = False
         self._running -= len(rows)
-        observed = np.zeros(len(rows), np.bool_)
-        if self.job.normalization is not None:
-            observed = self.job.observed(self._item[rows])
+        observed = self.job.observed(self._item[rows]) & (self.job.normalization is not None)
         noted = self._behaviours(rows)  # before the records, whose type it may tell
         for row in rows if self._raised else ():
             if (slot := int(self._slot[row])) in self._raised:

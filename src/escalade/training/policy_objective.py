@@ -307,7 +307,7 @@ class PolicyObjective(Objective):
         return list(zip(columns, means, strict=True))
 
     def _comparable(self, job: EpisodeJob, evaluated: Episodes) -> bool:
-        """Whether members play episodes like these of the centre."""
+        """Return whether members play episodes like these of the centre."""
         return job.cap is None or (not job.along and bool((evaluated.lengths <= job.cap).all()))
 
     def _too_small(self, trained: Episodes) -> bool:
