@@ -75,6 +75,8 @@ def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) 
     """Train until so many seconds of the processor are used; those of earlier tries count."""
     used = folder.with_suffix(".seconds")
     before = float(used.read_text()) if used.exists() else 0.0
+    if before >= seconds:
+        return
     own = [f"ALE/{game}-v5", "--workers", "0", "--seed", str(seed), "--run-dir", str(folder)]
     command = ["resume", str(folder)] if folder.exists() else ["train", *own]
     pinned = [] if core is None else ["taskset", "-c", str(core)]
