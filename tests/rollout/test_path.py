@@ -1,10 +1,12 @@
 """Members' episodes that begin along the centre's."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.rollout.test_rollout import Feed
 
+import escalade
 from escalade import InputError
 from escalade.api.train import train
 from escalade.envs import ActionMap, resolve
@@ -82,3 +84,14 @@ def test_a_generation_that_grows_begins_along_the_same_episode(work):
 def test_other_environments_are_refused_in_a_line(options):
     with pytest.raises(InputError, match="`cutoff` along:5 begins episodes in states of another"):
         train(**options, cutoff="along:5", preset="none", generations=1, workers=0, run_dir=None)
+
+
+def test_a_run_goes_on_to_the_same_bits_and_is_evaluated_on_another_backend(tmp_path):
+    options = {"population": 4, "strategy_options": {"top_directions": 2}, "max_episode_steps": 50}
+    options |= {"cutoff": "along:9", "verbose": False}
+    whole = train("ALE/Breakout-v5", generations=2, workers=0, run_dir=tmp_path / "whole", **options)
+    train("ALE/Breakout-v5", generations=1, workers=0, run_dir=tmp_path / "parts", **options)
+    again = escalade.resume(tmp_path / "parts", generations=2, workers=2, verbose=False)
+    files = [Path(run.folder) / "policy.safetensors" for run in (whole, again)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert len(escalade.evaluate(whole, episodes=2, backend="gymnasium", workers=0).returns) == 2

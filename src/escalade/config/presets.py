@@ -84,9 +84,8 @@ def options(
     if name in (None, "none"):
         return {}
     found = read(str(name)).options
-    if (
-        env == name != found.get("env", env)
-    ):  # another name for the same environment, which needs no arguments
+    # Another name for the same environment, which needs no arguments.
+    if env == name != found.get("env", env):
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
     found = _with_policy(found, given)
     if given.get("strategy") in (None, found["strategy"]):

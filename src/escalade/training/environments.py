@@ -44,17 +44,17 @@ def find_environment(config: Config) -> Environment:
     for name in _OF_ONE if environment.batched else ():
         if getattr(config, name) != OPTIONS[name].default:
             raise InputError(f"`{name}` does nothing with {config.env}, a batched world: leave it out")
-    if config.cutoff is not None and config.cutoff.along:
-        _check_states(config, environment)
     return environment
 
 
-def _check_states(config: Config, environment: Environment) -> None:
+def check_states(config: Config, environment: Environment) -> None:
     """Refuse episodes that begin along the centre's if the environment's states cannot be kept.
 
     Raises:
         InputError: says what can.
     """
+    if config.cutoff is None or not config.cutoff.along:
+        return
     backend = BACKENDS[settle_backend(environment).backend]
     if not backend.keeps or config.early_end is not None or config.novelty is not None:
         raise InputError(

@@ -18,7 +18,7 @@ from escalade.recorders import DETERMINISTIC, Goals, check_recorders, info_colum
 from escalade.rollout.cutoff import MOVING, START, Cutoff
 from escalade.strategies import Strategy
 from escalade.support.numbers import workers_in_words
-from escalade.training.environments import with_workers
+from escalade.training.environments import check_states, with_workers
 from escalade.training.limits import Limits
 from escalade.training.parts import Parts, make_parts, make_search
 from escalade.training.policy_objective import PolicyObjective
@@ -50,6 +50,7 @@ def policy_spec(
     elif config.start_from is not None:
         config = begin(config, parts, network)
     strategy = make_search(config, parts)
+    check_states(config, parts.environment)
     config = _limit_episodes(config, parts, strategy)
     searched = () if config.novelty is None else config.novelty.columns
     drawn = (DETERMINISTIC,) if parts.policy.actions.draws else ()
