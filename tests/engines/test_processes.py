@@ -195,8 +195,8 @@ def hasty(monkeypatch):
 
 
 def test_items_that_always_kill_their_worker_raise(hasty, engine):
-    with pytest.raises(EngineFailure, match=r"times in a row.*last, in item 0, .*code 3.*`workers=0`"):
-        engine.run(("die", 0), 1)
+    with pytest.raises(EngineFailure, match=r"times in a row.*last, in item 5, .*code 3.*`workers=0`"):
+        engine.run(("die", 5), 8)
 
 
 def test_workers_that_die_at_their_start_raise(hasty):

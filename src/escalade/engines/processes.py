@@ -160,6 +160,8 @@ class ProcessEngine(Dispatcher):
     def _bury(self, worker: Worker) -> None:
         """Replace a worker that died."""
         self._deaths += 1
+        if self._deaths > len(self._workers):  # not one event that ended them all: one of its items, perhaps
+            self._silence.suspects |= worker.items
         code = stop_all([worker])
         # One event may end all workers at once, however many there are: it is not theirs.
         if self._deaths >= len(self._workers) + _MOST_DEATHS:

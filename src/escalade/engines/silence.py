@@ -21,7 +21,8 @@ class Silence:
     """Looks after workers that have items, or are being started, and say nothing.
 
     After ``timeout`` seconds a worker is given up. Its items become suspects, to be run again one
-    at a time; one that is then silent for as long is the user's to look into.
+    at a time; one that is then silent for as long is the user's to look into. Items of workers that
+    die again and again become suspects too, so that it is known which one it was.
     """
 
     def __init__(self, timeout: float | None) -> None:
