@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import escalade
+import presets
 from escalade.envs import resolve
 from escalade.envs.pixels.frames import Frames
 
@@ -51,11 +52,6 @@ PAPER = {
 CHOSEN_ON = ("Pong", "Breakout", "Seaquest", "BeamRider")
 """The games that the setting was chosen on; no other was looked at."""
 Row = dict[str, Any]
-
-
-def rows() -> list[Row]:
-    """What was measured so far."""
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
 
 
 def add(row: Row) -> None:
@@ -135,19 +131,20 @@ def chance(game: str) -> None:
 
 def table() -> str:
     """The rows as Markdown."""
-    kept = rows()
+    kept = presets.lines_of(ROWS)
 
     def shown(by: str, game: str, seed: int | None = None) -> str:
         found = [row for row in kept if (row["by"], row["game"], row.get("seed")) == (by, game, seed)]
         return f"{found[-1]['mean']:,.1f}" if found else "-"
 
-    lines = ["| game | chance | PPO, seed 1 | seed 1 | seed 2 | paper, 720 cores |", "| --- |" + " --- |" * 5]
+    cells = []
     for game, paper in PAPER.items():
         mark = " (chosen on)" if game in CHOSEN_ON else ""
         ours = [shown("escalade", game, seed) for seed in (1, 2)]
-        cells = [shown("chance", game), shown("ppo", game, 1), *ours, f"{paper:,.1f}"]
-        lines.append(f"| {game}{mark} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        found = [shown("chance", game), shown("ppo", game, 1), *ours, f"{paper:,.1f}"]
+        cells.append([game + mark, *found])
+    header = ["game", "chance", "PPO, seed 1", "seed 1", "seed 2", "paper, 720 cores"]
+    return presets.markdown(header, cells)
 
 
 def main() -> None:
@@ -160,9 +157,9 @@ def main() -> None:
     parser.add_argument("--core", type=int, help="the core that runs stay on (default: any)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "atari")
     asked = parser.parse_args()
-    done = {(row["by"], row["game"], row.get("seed")) for row in rows()}
+    done = {(row["by"], row["game"], row.get("seed")) for row in presets.lines_of(ROWS)}
     if asked.what == "table":
-        print(table())
+        print(table(), end="")
     for game in asked.games if asked.what == "chance" else ():
         if ("chance", game, None) not in done:
             chance(game)

@@ -19,7 +19,6 @@ import functools
 import itertools
 import json
 import os
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
+import bbob
 import escalade
 import presets
 
@@ -73,12 +73,16 @@ class Task:
 
     def one(self, x: Rows) -> float:
         value = float(self.problem(np.asarray(x, dtype=np.float64))) - self.optimum
-        self.evaluations += 1
+        self.count(1, value)
+        return value
+
+    def count(self, evaluations: int, value: float) -> None:
+        """Count them, and note the targets that ``value``, the distance to the optimum, has reached."""
+        self.evaluations += evaluations
         while len(self.reached) < len(TARGETS) and value <= TARGETS[len(self.reached)]:
             self.reached.append(self.evaluations)
         if len(self.reached) == len(TARGETS) or self.evaluations >= self.budget:
             raise Ended
-        return value
 
     def rounded(self, rows: Rows) -> Rows:
         """The values, with rounding inside the function."""
@@ -210,13 +214,6 @@ PEERS: dict[str, Search] = {
 }
 
 
-def optimum(problem: Any) -> float:
-    """The smallest value. Coco writes where it is into a file of the working folder."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        problem._best_parameter("print")
-        return float(problem(np.loadtxt("._bbob_problem_best_parameter.txt")))
-
-
 def run(key: tuple[Any, ...]) -> Line:
     """One run from its start to its end; its line."""
     import cocoex
@@ -225,7 +222,7 @@ def run(key: tuple[Any, ...]) -> Line:
     problems = cocoex.Suite(suite, f"instances: {instance}", f"dimensions: {dimension}")
     problem = problems.get_problem_by_function_dimension_instance(function, dimension, instance)
     starts = np.random.default_rng([function, dimension, instance])
-    task = Task(problem, optimum(problem), budget * dimension, restarts, instance, starts)
+    task = Task(problem, bbob.optimum(problem), budget * dimension, restarts, instance, starts)
     reason = ""
     with contextlib.suppress(Ended):
         reason = PEERS.get(name, ours(name))(task)

@@ -18,20 +18,19 @@ import contextlib
 import itertools
 import json
 import os
-import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
+import bbob
+import coco
 import escalade
 import presets
 
 RESULTS = Path(__file__).parent / "results" / "constrained.jsonl"
-TARGETS = 10 ** np.linspace(2, -8, 51)
 KEYS = ("dimension", "per_dimension", "restarts", "name", "function", "instance")
 FUNCTIONS = (
     "sphere", "ellipsoid", "linear slope", "rotated ellipsoid", "discus", "bent cigar", "different powers",
@@ -40,32 +39,14 @@ FUNCTIONS = (
 Line = dict[str, Any]
 
 
-class Ended(BaseException):
-    """The last target, or the budget's end; packages catch every Exception."""
-
-
-@dataclass
-class Task:
-    """A problem that counts, notes when targets are reached, and ends the search."""
-
-    problem: Any
-    optimum: float
-    budget: int
-    seed: int
-    restarts: str
-    evaluations: int = 0
-    reached: list[int] = field(default_factory=list)
+class Task(coco.Task):
+    """A problem with constraints: what counts is a feasible point's value."""
 
     def __call__(self, x: Any) -> tuple[float, Any]:
         """The value and the constraints."""
         x = np.array(x, dtype=np.float64)
         value, numbers = float(self.problem(x)), np.array(self.problem.constraint(x))
-        self.evaluations += 2
-        if (numbers <= 0).all():
-            while len(self.reached) < len(TARGETS) and value - self.optimum <= TARGETS[len(self.reached)]:
-                self.reached.append(self.evaluations)
-        if len(self.reached) == len(TARGETS) or self.evaluations >= self.budget:
-            raise Ended
+        self.count(2, value - self.optimum if (numbers <= 0).all() else np.inf)
         return value, numbers
 
 
@@ -102,13 +83,6 @@ def pycma(task: Task) -> str:
 SEARCHES: dict[str, Callable[[Task], str]] = {"cma-es": ours, "pycma": pycma}
 
 
-def optimum(problem: Any) -> float:
-    """The smallest feasible value. Coco writes where it is into a file of the working folder."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        problem._best_parameter("print")
-        return float(problem(np.loadtxt("._bbob_problem_best_parameter.txt")))
-
-
 def run(key: tuple[Any, ...]) -> Line:
     """One run from its start to its end; its line."""
     import cocoex
@@ -116,9 +90,10 @@ def run(key: tuple[Any, ...]) -> Line:
     dimension, per_dimension, restarts, name, function, instance = key
     suite = cocoex.Suite("bbob-constrained", f"instances: {instance}", f"dimensions: {dimension}")
     problem = suite.get_problem_by_function_dimension_instance(function, dimension, instance)
-    task = Task(problem, optimum(problem), per_dimension * dimension, instance, restarts)
+    starts = np.random.default_rng(instance)  # unused: all begin at the suite's point
+    task = Task(problem, bbob.optimum(problem), per_dimension * dimension, restarts, instance, starts)
     reason = ""
-    with contextlib.suppress(Ended):
+    with contextlib.suppress(coco.Ended):
         reason = SEARCHES[name](task)
     found = {"reached": task.reached, "evaluations": task.evaluations, "stop": reason}
     return dict(zip(KEYS, key, strict=True)) | found
@@ -129,20 +104,15 @@ def table(lines: list[Line]) -> str:
     rows = []
     for setting in sorted({tuple(line[key] for key in KEYS[:4]) for line in lines}):
         own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]
-        shares = {(line["function"], line["instance"]): len(line["reached"]) / len(TARGETS) for line in own}
-        cells = [*map(str, setting), f"{np.mean(list(shares.values())):.3f}"]
+        shares = [(line["function"], coco.at_the_end(line)) for line in own]
+        cells = [*map(str, setting), f"{np.mean([share for _, share in shares]):.3f}"]
         for kind in range(len(FUNCTIONS)):
-            of = [share for (function, _), share in shares.items() if (function - 1) // 6 == kind]
+            of = [share for function, share in shares if (function - 1) // 6 == kind]
             cells.append(f"{np.mean(of):.2f}" if of else "")
-        cells.append(f"{sum(share == 1 for share in shares.values())} of {len(shares)}")
-        first = {
-            (line["function"], line["instance"]): len(line["reached"]) / len(TARGETS)
-            for line in lines
-            if tuple(line[key] for key in KEYS[:3]) == setting[:3] and line["name"] == "cma-es"
-        }
-        gaps = np.array([first[place] - share for place, share in shares.items() if place in first])
-        error = gaps.std(ddof=1) / np.sqrt(len(gaps))
-        cells.append("" if setting[3] == "cma-es" else f"{gaps.mean():+.3f} ± {error:.3f}")
+        cells.append(f"{sum(share == 1 for _, share in shares)} of {len(shares)}")
+        first = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == (*setting[:3], "cma-es")]
+        gap, error, _ = coco.paired(first, own, coco.at_the_end)
+        cells.append("" if setting[3] == "cma-es" else f"{gap:+.3f} ± {error:.3f}")
         rows.append(cells)
     header = ["D", "evaluations a dimension", "restarts", "", "all", *FUNCTIONS, "solved", "cma-es less it"]
     return presets.markdown(header, rows)
