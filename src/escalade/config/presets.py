@@ -26,7 +26,7 @@ alike: the environment with its frames and reward, the policy, evaluation, targe
 GAMES = "ALE/games"
 """The preset of all games that have none of their own."""
 _LOOKS = {"policy", "env_kwargs", "wrappers", "grayscale", "crop", "resize", "frame_stack"}
-"""Options that say what a policy is and sees of a game: whoever gives one chooses all of them."""
+"""Options of a policy and of its picture of a game: whoever gives one chooses all of them."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Bounds:
         self.both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
         """The parameters that have two bounds, bool of shape (dimension,)."""
         self.any = bool((np.isfinite(self.lower) | np.isfinite(self.upper)).any())
-        """True where there is a bound at all."""
+        """True if there is a bound at all."""
         self._low_margin, self._high_margin = (
             np.minimum(_MARGIN * (1 + np.where(np.isfinite(bound), abs(bound), 0)), self.width / 2)
             for bound in (self.lower, self.upper)

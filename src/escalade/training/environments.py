@@ -51,7 +51,7 @@ def check_states(config: Config, environment: Environment) -> None:
     """Refuse episodes that begin along the centre's if the environment's states cannot be kept.
 
     Raises:
-        InputError: says what can.
+        InputError: they cannot, or an option does not go with it.
     """
     if config.cutoff is None or not config.cutoff.along:
         return

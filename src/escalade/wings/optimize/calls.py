@@ -41,7 +41,7 @@ class Values:
     words: str
     """The last of those exceptions; empty if there was none."""
     constraints: Array = field(default_factory=partial(np.empty, (0, 0)))
-    """Numbers that are at most 0 where a constraint is met, shape (n, constraints)."""
+    """Numbers that are at most 0 if a constraint is met, shape (n, constraints)."""
 
     def part(self, rows: slice) -> Values:
         """Return the values of some of the points."""

@@ -44,18 +44,26 @@ class _Best:
     def feasible(self) -> bool:
         return self.known and not self.violations.any()
 
-    def see(self, points: Array, losses: Array, constraints: Array) -> float:
-        """Compare with a generation; return the loss of its own best point, NaN if no number is usable."""
+    def see(self, points: Array, values: Array, sign: float, constraints: Array) -> tuple[float, float]:
+        """Compare with a generation, whose ``sign * values`` are to be small.
+
+        Returns:
+            The generation's row of the history: the value of its own best point, NaN if no number is usable,
+            and the mean of the usable values.
+        """
+        known = values[usable(values)]
+        mean = float(known.mean()) if len(known) else math.nan
+        losses = sign * values
         beyond = np.where(usable(losses), excess(constraints), np.nan)
         if np.isnan(beyond).all():
-            return math.nan
+            return math.nan, mean
         first = int(np.lexsort((losses, beyond))[0])
         loss = float(losses[first])
         before = self.violations.sum() if self.known else math.inf
         if (beyond[first], loss) < (before, self.loss):
             self.point, self.loss = points[first].copy(), loss
             self.violations = np.maximum(constraints[first], 0)
-        return loss
+        return sign * loss, mean
 
 
 def _lagrangian_for(strategy: Strategy) -> AugmentedLagrangian:
@@ -87,10 +95,7 @@ class ConstrainedSearch(Search):
 
     def _remember(self, values: Array) -> None:
         told, point = self._told, self._under.point
-        losses = self._sign * told.numbers
-        best = self._under.see(self._points, losses, told.constraints)
-        known = told.numbers[usable(told.numbers)]
-        self._history.extend((self._sign * best, float(known.mean()) if len(known) else math.nan))
+        self._history.extend(self._under.see(self._points, told.numbers, self._sign, told.constraints))
         if self._under.point is not point:
             self._lead(self._under.point, self._under.loss if self._under.feasible else math.inf)
 
@@ -158,7 +163,7 @@ class Constrained:
 
         Args:
             fitness: of the members just asked for, shape (population,).
-            violations: numbers that are at most 0 where a constraint is met, and the more negative the
+            violations: numbers that are at most 0 if a constraint is met, and the more negative the
                 farther from it, shape (population, constraints). An equality h = 0 is two of them, h and -h.
 
         Raises:
@@ -173,11 +178,9 @@ class Constrained:
                 f"fitness must have shape ({size},) and violations ({size}, constraints), not {values.shape} "
                 f"and {constraints.shape}"
             )
-        losses = self._sign * values
-        self.strategy.tell(self._sign * self._lagrangian.merits(losses, constraints))
-        loss = self._best.see(self._members.double().numpy(), losses, constraints)
-        known = values[usable(values)]
-        self._history.extend((self._sign * loss, float(known.mean()) if len(known) else math.nan))
+        self.strategy.tell(self._sign * self._lagrangian.merits(self._sign * values, constraints))
+        points = self._members.double().numpy()
+        self._history.extend(self._best.see(points, values, self._sign, constraints))
         self._members = None
 
     @property

@@ -1,4 +1,4 @@
-"""Constraints of a function: as users write them, and as numbers that are at most 0 where they are met."""
+"""Constraints of a function: as users write them, and as numbers that are at most 0 if they are met."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class AugmentedLagrangian:
             constraints: shape (n, constraints).
 
         Returns:
-            The augmented Lagrangian, NaN where a number is NaN or beyond 1e30. If fewer than two members have
+            The augmented Lagrangian, NaN if a number is NaN or beyond 1e30. If fewer than two members have
             usable numbers, such as those of a function without values outside: the excess.
 
         Raises:

@@ -96,7 +96,7 @@ def optimize(
             theirs large enough for other whole numbers to be tried.
         constraints: functions g of a point that are to be at most 0, ``scipy.optimize.LinearConstraint`` or
             ``NonlinearConstraint``, one or a list of them; or True: the function returns (value, violations),
-            numbers that are at most 0 where a constraint is met, and the more negative the farther from it.
+            numbers that are at most 0 if a constraint is met, and the more negative the farther from it.
             A g gives a number or several; with ``vectorized``, a row for each point. The function and all
             constraints are called at each point, also at infeasible ones, which is one evaluation. ``best``
             is the best feasible point, or the least violated one. Two equal bounds of SciPy's are an

@@ -48,7 +48,7 @@ class Optimum:
     ``interval`` the ends of the mean's 95 % interval. Before they are made, as in a callback,
     ``best_fitness`` is the mean of the last generation, and ``interval`` is None.
     With ``constraints``, ``best`` is the best ``feasible`` point, or the least violated one, and
-    ``violations`` holds by how much it violates each constraint, 0 where it is met, shape (constraints,).
+    ``violations`` holds by how much it violates each constraint, 0 if it is met, shape (constraints,).
     ``history`` holds the best and the mean fitness of each generation, shape (generations, 2).
     ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
     ``restarts`` the searches after the first. ``strategy`` is the name of what searched.

@@ -160,7 +160,7 @@ class SearchSpace:
         self.widest = self._bent.width / self._scale
         """The largest standard deviation of a strategy in each parameter: its box's width, or infinity."""
         self.confines = bool(np.isfinite(self.widest).any()) or len(self._whole) > 0
-        """True where a standard deviation has such a limit."""
+        """True if a standard deviation has such a limit."""
         self.narrowest = np.zeros(self.dimension)
         """The smallest: 0, but for whole numbers, of which all members would be rounded to the same."""
         self._noise = noise
