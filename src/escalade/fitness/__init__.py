@@ -1,1 +1,1 @@
-"""A worker's part in evolving a module or optimising a function: members in, fitness out."""
+"""A worker's part in evolving a module or optimising a function: compute the fitness of members."""

@@ -1,4 +1,4 @@
-"""A worker's part in evolving a module: members in, fitness out."""
+"""A worker's part in evolving a module: compute the fitness of members."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from escalade.support.keywords import fixed_by
 
 FitnessFunction = Callable[..., Any]
 
-_OFFERED = ("seed", "generation")  # what fitness is given when it has parameters of these names
-_SLOTS = 4  # items in a worker's hands: enough to hide the pipe's delay, few enough to share fairly
+_OFFERED = ("seed", "generation")  # passed to a fitness function that has parameters of these names
+_SLOTS = 4  # items queued in a worker: enough to hide the pipe's delay, few enough to share fairly
 
 
 @dataclass(frozen=True)
 class FitnessJob:
-    """One generation: items are its members, ``batch`` at a time, and then ``center``, if there is one."""
+    """One generation, whose items are its members, ``batch`` at a time, then ``center`` if it is not None."""
 
     seed: int
     generation: int
@@ -50,22 +50,22 @@ class FitnessJob:
 
     @property
     def batches(self) -> int:
-        """Items that are members."""
+        """Number of items that are members."""
         return -(-self.population.size // self.batch) if self.population else 0
 
     @property
     def items(self) -> int:
-        """Items in all."""
+        """Number of all items."""
         return self.batches + (self.center is not None)
 
     def members(self, item: int) -> range:
-        """The members that an item holds; none: it is the centre."""
+        """Return the members of an item: an empty range if it is the centre."""
         if self.population is None or item == self.batches:
             return range(0)
         return range(item * self.batch, min((item + 1) * self.batch, self.population.size))
 
     def individuals(self, item: int) -> tuple[Population, range]:
-        """The population that an item's parameters are of, and their numbers in it."""
+        """Return the population of an item, and the members' numbers in it."""
         members = self.members(item)
         if members and self.population is not None:
             return self.population, members
@@ -73,7 +73,7 @@ class FitnessJob:
         return CenterPopulation(self.center), range(1)
 
     def describe(self, item: int) -> str:
-        """Say whose fitness an item is."""
+        """Describe the members of an item."""
         members = self.members(item)
         if not members:
             return f"the unperturbed module, generation {self.generation + 1}"
@@ -84,39 +84,39 @@ class FitnessJob:
 
 @dataclass(frozen=True)
 class FitnessSetup:
-    """Everything a worker needs; calling it makes the work."""
+    """Everything a worker needs; calling it returns the work."""
 
     module: nn.Module
     layout: Layout
     fitness: FitnessFunction
     batched: bool
     perturbation: NoiseSource
-    """Kept here so that the table of a population that arrives is in this process already."""
+    """Sent with the setup, so that the worker has the noise table before a population arrives."""
     reseed: bool
-    """True to seed the global random number generators for every call; not where threads share them."""
+    """True to seed the global random number generators for every call; False if threads share them."""
     catch: tuple[type[BaseException], ...] = ()
-    """Exceptions that give NaN, instead of ending the run."""
+    """Exceptions that make the fitness NaN instead of ending the run."""
 
     def __call__(self) -> FitnessWork:
         return FitnessWork(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the evolved parameters' numbers behind, where they are many: every job brings others."""
+        """Leave out the values of large evolved parameters, which every job replaces."""
         return vars(self) | {"module": self.layout.without_numbers(self.module)}
 
 
 class FitnessWork:
-    """Writes members into a module of its own, or into a batch, and asks for their fitness."""
+    """Writes members into its own module, or into a batch, and calls the fitness function."""
 
     def __init__(self, setup: FitnessSetup) -> None:
-        torch.set_num_threads(1)  # how many threads share a sum can change its last bit
+        torch.set_num_threads(1)  # the rounding of a sum depends on the number of threads
         self.module = setup.layout.with_room(setup.module)
         self.setup = replace(setup, module=self.module)  # the original may be large
         self._held = HeldModule(self.module, setup.layout, setup.perturbation)
         device = device_of(setup.perturbation)
         self._on_mps = device is not None and device.type == "mps"
         self._parameters = list(nn.Module.parameters(self.module))
-        self._kept = Kept(self.module, whole=True)  # what one member leaves there must not reach the next
+        self._kept = Kept(self.module, whole=True)  # so that no member sees changes made by the last
         self._offered = _named_parameters(setup.fitness)
 
     def info(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class FitnessWork:
         """Nothing to free."""
 
     def _evaluate(self, item: int, feed: Feed) -> list[list[float]]:
-        """Fitness of each of an item's members (or of the centre), and its behaviour behind it."""
+        """Return a row for each of an item's members, or for the centre: fitness, then behaviour if any."""
         members = self.job.members(item)
         individuals = self.job.individuals(item)
         keywords = self._keywords(members)
@@ -158,8 +158,8 @@ class FitnessWork:
             if isinstance(problem, self.setup.catch):
                 feed.put_raised(item, in_words(problem))
                 return [[math.nan]] * len(individuals[1])
-            said = f"{one_line(problem)} ({self.job.describe(item)}; {place_of(problem)})"
-            raise EnvironmentFailure(f"fitness raised {said}") from problem
+            details = f"{one_line(problem)} ({self.job.describe(item)}; {place_of(problem)})"
+            raise EnvironmentFailure(f"fitness raised {details}") from problem
         try:
             return _rows(value, len(individuals[1]), self.setup.batched)
         except EnvironmentFailure as wrong:
@@ -167,7 +167,7 @@ class FitnessWork:
 
     def _keywords(self, members: range) -> dict[str, int]:
         job = self.job
-        # A seed is a function of whom it is for, so it is the same wherever the member is run.
+        # A function of the member alone, so that the seed is the same on every worker.
         address = (
             (Stream.EPISODE, job.generation, members[0]) if members else (Stream.EVALUATION, job.generation)
         )
@@ -181,10 +181,10 @@ class FitnessWork:
 
 
 def _rows(value: Any, count: int, batched: bool) -> list[list[float]]:
-    """The fitness of ``count`` members that a call gave, each with the numbers of its behaviour behind it.
+    """Return a row for each of ``count`` members: the returned fitness, then the behaviour's numbers.
 
     Raises:
-        EnvironmentFailure: these are no such numbers.
+        EnvironmentFailure: ``value`` has the wrong type or shape.
     """
     value, behaviours = _parted(value, batched)
     found = _numbers(value, count) if batched else [_number(value)]
@@ -195,7 +195,7 @@ def _rows(value: Any, count: int, batched: bool) -> list[list[float]]:
 
 
 def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
-    """The fitness, and the behaviours beside it: None where it was given alone."""
+    """Split a returned value into fitness and behaviours; the behaviours are None if not returned."""
     if not (isinstance(value, tuple) and len(value) == 2):
         return value, None
     if batched and isinstance(value[0], int | float | np.number):  # the fitness of a batch of two
@@ -217,13 +217,12 @@ def _numbers(value: Any, count: int) -> list[float]:
         array = None
     if array is None or array.shape != (count,):
         raise EnvironmentFailure(
-            f"batched fitness must return shape ({count},), one number a member, not {_described(value)}"
+            f"batched fitness must return shape ({count},), one number per member, not {_described(value)}"
         )
     return [float(number) for number in array]
 
 
 def _behaviours(value: Any, count: int) -> list[list[float]]:
-    """Behaviours of ``count`` members."""
     try:
         plain = [part.detach().cpu().double() if isinstance(part, Tensor) else part for part in value]
         array = np.asarray([np.asarray(part, np.float64) for part in plain])
@@ -232,8 +231,8 @@ def _behaviours(value: Any, count: int) -> list[list[float]]:
     if array.ndim == 1 and len(array) == count:
         array = array[:, None]  # one number each
     if array.ndim != 2 or len(array) != count or not array.size:
-        said = "a list of numbers" if count == 1 else f"{count} rows of numbers"
-        raise EnvironmentFailure(f"the behaviour that fitness returns must be {said}")
+        wanted = "a list of numbers" if count == 1 else f"{count} rows of numbers"
+        raise EnvironmentFailure(f"the behaviour that fitness returns must be {wanted}")
     return [[float(number) for number in row] for row in array]
 
 
@@ -245,7 +244,7 @@ def _described(value: Any) -> str:
 
 def _named_parameters(fitness: FitnessFunction) -> list[str]:
     try:
-        # The first is the module, whatever its name.
+        # The first parameter is the module, whatever its name.
         parameters = list(inspect.signature(fitness).parameters.values())[1:]
     except (TypeError, ValueError):  # some builtins have none
         return []

@@ -1,4 +1,4 @@
-"""Sources of noise, and how a member is rebuilt from an address."""
+"""Sources of noise, and populations whose members are rebuilt from addresses."""
 
 from escalade.perturbation.address import Stream as Stream
 from escalade.perturbation.address import gumbels as gumbels

@@ -1,7 +1,7 @@
 """Randomness by address: every random number of a run is a hash of where it is used.
 
-No generator carries state from one generation to the next, so a worker that has never seen the
-run before, or a run resumed from its checkpoint, draws exactly the same numbers.
+No generator carries state from one generation to the next. A worker that joins late and a run that resumes
+from its checkpoint therefore draw exactly the same numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 class Stream(IntEnum):
-    """The use that a number is drawn for; it keeps the uses of one run seed apart."""
+    """Purpose of a random number. Different purposes of one run seed draw independent numbers."""
 
     NOISE = 1
     EPISODE = 2
@@ -56,10 +56,10 @@ def hash64(*words: ArrayLike) -> NDArray[np.uint64]:
 
 
 def seeds(run_seed: int, stream: Stream, *words: ArrayLike) -> NDArray[np.int64]:
-    """Seeds in [0, 2**31): the range that Gymnasium and EnvPool both accept.
+    """Return seeds in [0, 2**31), the range that both Gymnasium and EnvPool accept.
 
-    The last sixteenth of it is for episodes that judge a policy, a quarter of that for each stream of
-    them: whatever the run seeds, training never plays one of those, nor does another of these streams.
+    The last sixteenth of the range is reserved for episodes that judge a policy, a quarter of it for each of
+    their three streams. Whatever the run's seed, these streams share no seed with training or each other.
     """
     drawn = (hash64(run_seed, int(stream), *words) >> np.uint64(33)).astype(np.int64)
     if stream in _JUDGING:
@@ -70,7 +70,7 @@ def seeds(run_seed: int, stream: Stream, *words: ArrayLike) -> NDArray[np.int64]
 
 
 def normals(*words: ArrayLike) -> NDArray[np.float64]:
-    """Standard normal numbers, one per broadcast address (Box and Muller 1958)."""
+    """Return standard normal numbers, one per broadcast address (Box and Muller 1958)."""
     first, second = hash64(*words, 1), hash64(*words, 2)
     radius = _fraction(first)
     angle = (second >> np.uint64(11)).astype(np.float64) * (2.0 * np.pi * 2.0**-53)
@@ -78,13 +78,14 @@ def normals(*words: ArrayLike) -> NDArray[np.float64]:
 
 
 def gumbels(*words: ArrayLike) -> NDArray[np.float64]:
-    """Standard Gumbel numbers, one per broadcast address.
+    """Return standard Gumbel numbers, one per broadcast address.
 
-    The largest of logits plus these is a choice with the probabilities of their softmax (Gumbel 1954).
+    The index of the largest sum of logit and Gumbel number is distributed as the logits' softmax
+    (Gumbel 1954).
     """
     return np.asarray(-np.log(-np.log(_fraction(hash64(*words)))))
 
 
 def _fraction(drawn: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Numbers between 0 and 1: 53 bits, shifted by half a step so that a logarithm never sees zero."""
+    """Return numbers between 0 and 1: 53 bits, shifted by half a step so that no logarithm is of zero."""
     return np.asarray(((drawn >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)

@@ -1,7 +1,7 @@
-"""Noise that is made on a device of torch from counters: each number is a hash of its address.
+"""Counter-based noise on a torch device: each number is a hash of its address.
 
-Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3": a generator without a state can be run
-anywhere, in any order. Members and sums are made where the module is, and only addresses are sent there.
+Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3": a generator without state can run
+anywhere, in any order. Members and sums are computed on the module's device; only addresses are sent there.
 """
 
 from __future__ import annotations
@@ -22,30 +22,32 @@ from escalade.perturbation.low_rank import AT_ONCE, Indices, LowRank, LowRankDra
 from escalade.perturbation.population import GaussianPopulation, NoiseSource, Weights
 
 _GOLDEN, _MIX_1, _MIX_2 = -0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15
-"""Constants of :func:`~escalade.perturbation.address.hash64` as signed numbers: torch multiplies no unsigned
-ones of 64 bits, and the lowest 64 bits of a product are the same."""
-_BLOCKS = {"cpu": 2**15}  # pairs of numbers made at once: what a cache holds,
-_BLOCK = 2**22  # or where there are many threads, enough for all of them
+"""Constants of :func:`~escalade.perturbation.address.hash64` as signed numbers.
+
+torch cannot multiply unsigned 64-bit numbers. The lowest 64 bits of a signed product are the same.
+"""
+_BLOCKS = {"cpu": 2**15}  # pairs of numbers generated at once: on a CPU they fit in cache,
+_BLOCK = 2**22  # elsewhere they are enough for all threads of the device
 _GATHERED = {"cpu": AT_ONCE}  # numbers that a sum gathers at once, or an eighth of the parameters if more;
-_GATHER = 2**24  # on a GPU 64 MB, as a call costs more than its numbers
+_GATHER = 2**24  # 64 MB on a GPU, where a call costs more than its numbers
 
 
 @dataclass(frozen=True)
 class DeviceNoise(LowRank):
-    """A source of noise whose numbers are made on ``noise.device``; with rank 0 all noise is full."""
+    """Source of noise whose numbers are generated on ``noise.device``. With rank 0 all noise is full."""
 
     noise: Counters
 
     def __post_init__(self) -> None:
-        """Any rank will do."""
+        """Accept any rank."""
 
     @property
     def device(self) -> torch.device:
-        """Device of the noise, and of the centre it is added to."""
+        """Device of the noise and of the centre."""
         return self.noise.device
 
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
-        """A float32 tensor on the device, of any content."""
+        """Return an uninitialised float32 tensor on the device."""
         return torch.empty(shape, dtype=torch.float32, device=self.device)
 
     def placed(self, values: Any) -> Any:
@@ -56,37 +58,37 @@ class DeviceNoise(LowRank):
 
 
 def device_of(source: NoiseSource | None) -> torch.device | None:
-    """The device that noise is made on; None of noise in arrays."""
+    """Return the device on which the noise is generated, or None if the noise is in arrays."""
     return source.device if isinstance(source, DeviceNoise) else None
 
 
 @dataclass(frozen=True)
 class Counters:
-    """A source of standard normal float32 numbers on ``device``, each a function of its address alone."""
+    """Source of standard normal float32 numbers on ``device``, each a function of its address alone."""
 
     device: torch.device
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> Any:
-        """The ``count`` perturbations of a generation, :class:`CounterDraws`."""
+        """Return the ``count`` perturbations of a generation, as :class:`CounterDraws`."""
         keys = hash64(seed, int(Stream.NOISE), generation, np.arange(count))
         return CounterDraws(self.device, keys.view(np.int64), dimension)
 
 
 @dataclass(frozen=True)
 class CounterDraws:
-    """The numbers of a generation's perturbations."""
+    """Random numbers of a generation's perturbations."""
 
     device: torch.device
     keys: NDArray[np.int64]
-    """A hash of seed, generation and perturbation each, shape (count,)."""
+    """Hash of seed, generation and perturbation for each perturbation, shape (count,)."""
     length: int
 
     def write_rows(self, which: Indices, out: Tensor) -> None:
         """Write the numbers of k perturbations into ``out``, shape (k, length), on the device.
 
-        Number i and number i + pairs are cosine and sine of Box and Muller (1958), whose two uniform numbers
-        are the halves of the hash of i. A block holds as many perturbations as there is room for, so that
-        calls of torch are few where members are small.
+        Numbers i and i + pairs are the cosine and the sine of Box and Muller (1958). Their two uniform
+        numbers are the halves of the hash of i. A block holds as many perturbations as fit, so that small
+        members need few calls of torch.
         """
         pairs, block = (self.length + 1) // 2, _BLOCKS.get(self.device.type, _BLOCK)
         keys = torch.from_numpy(self.keys[which]).to(self.device)[:, None]
@@ -99,7 +101,7 @@ class CounterDraws:
     def _write_block(self, keys: Tensor, low: int, high: int, out: Tensor) -> None:
         pairs, places = (self.length + 1) // 2, torch.arange(low, high, device=self.device)
         bits = hashed(keys, places)
-        # One more, so that the logarithm never sees zero.
+        # Plus 1, so that no logarithm is of zero.
         first = _low_bits(bits >> 32, 32).add_(1).to(torch.float32).mul_(2.0**-32)
         radius = first.log_().mul_(-2.0).sqrt_()
         angle = _low_bits(bits, 32).to(torch.float32).mul_(2.0 * math.pi * 2.0**-32)
@@ -109,7 +111,7 @@ class CounterDraws:
 
 
 def hashed(state: Tensor, places: Tensor) -> Tensor:
-    """The last step of :func:`~escalade.perturbation.address.hash64`, of int64 tensors."""
+    """Apply the last step of :func:`~escalade.perturbation.address.hash64` to int64 tensors."""
     bits = (places ^ state).add_(_GOLDEN)
     bits = bits.bitwise_xor_(_low_bits(bits >> 30, 34)).mul_(_MIX_1)
     bits = bits.bitwise_xor_(_low_bits(bits >> 27, 37)).mul_(_MIX_2)
@@ -117,20 +119,20 @@ def hashed(state: Tensor, places: Tensor) -> Tensor:
 
 
 def uniforms(keys: Tensor, step: int, count: int) -> Tensor:
-    """Numbers in [0, 1), shape (rows, count), float32: a function of each row's key and of the step."""
+    """Return float32 numbers in [0, 1), shape (rows, count), a function of each row's key and the step."""
     moments = hashed(keys, torch.tensor(step, device=keys.device))
     bits = hashed(moments[:, None], torch.arange(count, device=keys.device))
     return _low_bits(bits >> 40, 24).to(torch.float32) * 2.0**-24
 
 
 def _low_bits(numbers: Tensor, count: int) -> Tensor:
-    """``numbers`` with all bits zero but the lowest: torch shifts copies of the sign in from above."""
+    """Clear all but the lowest ``count`` bits, because torch's right shift copies the sign bit."""
     return numbers & ((1 << count) - 1)
 
 
 @dataclass(frozen=True)
 class DeviceDraws(LowRankDraws):
-    """The perturbations of one generation, whose arrays are tensors of the device."""
+    """Perturbations of one generation, as tensors of the device."""
 
     source: DeviceNoise
     drawn: Any
@@ -143,12 +145,12 @@ class DeviceDraws(LowRankDraws):
     def write(self, number: int, scale: Any, out: Any) -> None:
         if self.source.rank:
             super().write(number, scale, out)
-        else:  # no memory but that of the member
+        else:  # written in place, without further memory
             self.rows([number], out[None])
             out *= scale
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Any:
-        """``sum_k weights[k] * noise_k``, float32: one product a matrix for as many as are made at once."""
+        """Return ``sum_k weights[k] * noise_k``, float32: one product per matrix and batch."""
         values, source = np.asarray(weights, np.float32), self.source
         total, used = source.room(source.dimension).zero_(), np.flatnonzero(values)
         at_once = _GATHERED.get(source.device.type, _GATHER)
@@ -157,9 +159,9 @@ class DeviceDraws(LowRankDraws):
         for low in range(0, len(used), rows):
             some = used[low : low + rows]
             numbers = self.rows(some, room[: len(some)])
-            given = source.placed(values[some])
+            placed = source.placed(values[some])
             for part in source.parts:
-                _add(part, given, numbers, total[part.stretch])
+                _add(part, placed, numbers, total[part.stretch])
         return total
 
 
@@ -177,7 +179,7 @@ def _add(part: Part, weights: Tensor, numbers: Any, total: Tensor) -> None:
 
 @dataclass(frozen=True)
 class DevicePopulation(GaussianPopulation):
-    """Members whose centre and noise are tensors of a device, float32."""
+    """Members whose centre and noise are float32 tensors of a device."""
 
     center: Any
     source: DeviceNoise
@@ -187,7 +189,7 @@ class DevicePopulation(GaussianPopulation):
         return np.dtype(np.float32)
 
     def write(self, member: int, out: Any) -> None:
-        """Write a member into ``out``, shape (dimension,): a tensor of the device, or an array."""
+        """Write a member into ``out``, shape (dimension,), a tensor of the device or an array."""
         number, sign = self.perturbation(member)
         made: Any = out if isinstance(out, Tensor) else torch.empty_like(self.center)
         self.draws.write(number, sign * self.scale, made)
@@ -196,9 +198,9 @@ class DevicePopulation(GaussianPopulation):
             torch.from_numpy(out).copy_(made)
 
     def write_rows(self, members: Sequence[int], out: Tensor) -> None:
-        """Write members into ``out``, shape (k, dimension), on the device: in few calls where noise is full.
+        """Write members into ``out``, shape (k, dimension), on the device: in few calls if noise is full.
 
-        Pairs that stand side by side have their noise made once.
+        The noise of adjacent mirrored pairs is generated once.
         """
         if self.source.rank:
             for row, member in zip(out, members, strict=True):
@@ -219,21 +221,21 @@ class DevicePopulation(GaussianPopulation):
 
 
 def as_device(device: Any) -> torch.device:
-    """The device of torch that ``device`` names.
+    """Return the torch device that ``device`` names.
 
     Raises:
-        InputError: there is none, or it holds no numbers.
+        InputError: The device does not exist, or cannot hold numbers.
     """
     try:
         found = torch.zeros(1, device=device)
         found.item()
     except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError) as problem:
-        said = str(problem).partition("\n")[0]
-        raise InputError(f"device {str(device)!r} cannot be used here: {said}") from None
+        reason = str(problem).partition("\n")[0]
+        raise InputError(f"device {str(device)!r} cannot be used here: {reason}") from None
     return found.device
 
 
 def describe_device(device: torch.device) -> str:
-    """A device in words, with the name of a GPU where torch knows it."""
+    """Describe a device, with the model of a CUDA GPU."""
     named = device.type == "cuda"
     return f"{device} ({torch.cuda.get_device_name(device)})" if named else str(device)

@@ -1,4 +1,4 @@
-"""Members with noise of low rank, by the factors of their matrices: one, or several together."""
+"""Members with low-rank noise, as the factors of their matrices: one member, or several in a batch."""
 
 from __future__ import annotations
 
@@ -23,77 +23,77 @@ from escalade.perturbation.population import (
 
 @dataclass(frozen=True)
 class Member:
-    """A member of low rank as it travels to a fast forward pass: the centre, and the numbers of its noise."""
+    """A low-rank member as the input of a fast forward pass: the centre and the numbers of its noise."""
 
     center: Center
     numbers: Vector
     sign: int
-    """-1 for the mirrored end of a pair, 0 for the centre itself."""
+    """+1, or -1 for the mirrored member of a pair, or 0 for the centre itself."""
     scale: float = 1.0
     """Scale of the noise."""
 
     def factors(self, part: Part) -> tuple[Vector, Vector]:
-        """``sign * scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
+        """Return ``sign * scale / sqrt(r) * A^T``, shape (r, m), and ``B^T``, shape (r, n)."""
         a, b = part.factors(self.numbers)
         return a * np.float32(self.sign * self.scale / math.sqrt(part.rank)), b
 
     def write(self, part: Part, out: Center) -> None:
-        """Write the parameter itself into ``out``, shape (size,)."""
+        """Write the parameter's values into ``out``, shape (size,)."""
         part.write(self.numbers, self.sign * self.scale, out)
         out += self.center[part.stretch]
 
 
 @dataclass(frozen=True)
 class Together:
-    """Some members of low rank for one call: :class:`Member` with an axis of k members first.
+    """Several low-rank members for one call: :class:`Member` with a leading axis of k members.
 
-    Arrays, or tensors of one device.
+    The fields are arrays, or tensors of one device.
     """
 
     center: Any
     numbers: Any
     """Numbers of the members' noise, shape (k, length)."""
     signs: Any
-    """Signs of the members, as :attr:`Member.sign`; shape (k,), float32."""
+    """:attr:`Member.sign` of each member, shape (k,), float32."""
     scale: float
 
     def factors(self, part: Part) -> tuple[Any, Any]:
-        """:meth:`Member.factors`, of shapes (k, r, m) and (k, r, n)."""
+        """Return :meth:`Member.factors` of each member, shapes (k, r, m) and (k, r, n)."""
         a, b = part.factors(self.numbers)
         weights = self.signs * (self.scale / math.sqrt(part.rank))
         return a * weights[:, None, None], b
 
     def parameters(self, part: Part) -> Any:
-        """The members' own of a parameter with full noise, shape (k, size), float32."""
-        made = part.numbers(self.numbers) * (self.signs[:, None] * self.scale)
-        made += self.center[part.stretch]
-        return made
+        """Return each member's values of a parameter with full noise, shape (k, size), float32."""
+        values = part.numbers(self.numbers) * (self.signs[:, None] * self.scale)
+        values += self.center[part.stretch]
+        return values
 
 
 def member_of(source: LowRank, population: Population, member: int) -> Member:
-    """A member as its factors.
+    """Return a member as its factors.
 
     Raises:
-        InputError: the population's noise is not the source's.
+        InputError: the population's noise is not low-rank.
     """
     if isinstance(population, CenterPopulation):
         zeros = source.room(source.length)
         zeros[:] = 0.0
         return Member(population.center, zeros, 0)
-    known, draws = _low_rank(population)
-    number, sign = known.perturbation(member)
-    return Member(known.center, draws.numbers(number), sign, float(known.scale))
+    gaussian, draws = _low_rank(population)
+    number, sign = gaussian.perturbation(member)
+    return Member(gaussian.center, draws.numbers(number), sign, float(gaussian.scale))
 
 
 def members_of(source: LowRank, population: Population, members: Sequence[int]) -> Together:
-    """Some members as their factors.
+    """Return several members as their factors.
 
     Raises:
-        InputError: the population's noise is not the source's.
+        InputError: the population's noise is not low-rank.
     """
-    known, draws = _low_rank(population)
-    numbers, signs = known.perturbations(members)
-    return Together(known.center, draws.rows(numbers), source.placed(signs), float(known.scale))
+    gaussian, draws = _low_rank(population)
+    numbers, signs = gaussian.perturbations(members)
+    return Together(gaussian.center, draws.rows(numbers), source.placed(signs), float(gaussian.scale))
 
 
 def _low_rank(population: Population) -> tuple[GaussianPopulation, LowRankDraws]:
@@ -103,7 +103,7 @@ def _low_rank(population: Population) -> tuple[GaussianPopulation, LowRankDraws]
 
 
 def member_pieces(population: Population, member: int) -> Iterator[Center]:
-    """A member's parameters, piece by piece: one for each parameter where the noise has low rank."""
+    """Yield a member's parameters in pieces: one per parameter if the noise is low-rank, else one in all."""
     if isinstance(population, CenterPopulation):
         yield population.center
         return
@@ -111,8 +111,8 @@ def member_pieces(population: Population, member: int) -> Iterator[Center]:
     if not isinstance(draws, LowRankDraws):
         yield write_all(population, [member])[0]
         return
-    given = member_of(draws.source, population, member)
+    factored = member_of(draws.source, population, member)
     for part in draws.source.parts:
         out = draws.source.room(part.size, dtype=population.dtype)
-        given.write(part, out)
+        factored.write(part, out)
         yield out

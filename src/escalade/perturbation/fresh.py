@@ -1,7 +1,8 @@
-"""Noise that is made anew for each generation: a search of few parameters would use little of a table.
+"""Noise that is generated anew for each generation, for searches of few parameters.
 
-Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3": the generator begins at a counter, the
-number of the generation, so nothing is carried from one to the next.
+Such a search would use only a small part of a noise table. The generator starts at a counter, the number of
+the generation, so no state is carried from one generation to the next (Salmon et al. 2011, "Parallel random
+numbers: as easy as 1, 2, 3").
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from escalade.perturbation.population import Center, NoiseSource, Weights
 from escalade.perturbation.table import NoiseTable, table_size
 
 MOST = 2**8
-"""Parameters up to which noise is made for each generation: the table's 4.2 million numbers take 60 ms."""
+"""Most parameters for which noise is drawn each generation: a table of 4.2 million numbers takes 60 ms."""
 
 
 @dataclass(frozen=True)
 class FreshNoise:
-    """A source of standard normal float64 numbers that takes no memory.
+    """Source of standard normal float64 numbers that needs no memory.
 
-    To draw one perturbation takes drawing those before it too, so it is not for strategies that draw single
-    ones of earlier generations.
+    Drawing one perturbation also draws all before it. The source is therefore unsuitable for strategies that
+    draw single perturbations of earlier generations.
     """
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> FreshDraws:
-        """The ``count`` perturbations of a generation of the search with ``seed``."""
+        """Return the ``count`` perturbations of a generation of the search with ``seed``."""
         generator = np.random.Philox(key=[seed, int(Stream.NOISE)], counter=[0, 0, 0, generation])
         return FreshDraws(np.random.Generator(generator).standard_normal((count, dimension)))
 
@@ -43,7 +44,7 @@ class FreshDraws:
         np.multiply(self.rows[number], scale, out=out)
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
-        # Added by numpy: the bits of a product of BLAS depend on its number of threads.
+        # Added by NumPy: the rounding of a BLAS product depends on the number of threads.
         terms = self.rows * np.asarray(weights)[:, None]
         return np.asarray(np.add.reduce(terms, axis=0).astype(dtype))
 
@@ -55,11 +56,11 @@ class FreshDraws:
 
 
 def usual_noise(seed: int, dimension: int, *, once: bool = True) -> NoiseSource:
-    """Return the source of a search that names none.
+    """Return the default noise source of a search.
 
     Args:
-        seed: of the search.
-        dimension: number of parameters.
-        once: whether each generation's noise is drawn as a whole; else the source is a table.
+        seed: Seed of the search.
+        dimension: Number of parameters.
+        once: True if each generation's noise is drawn as a whole. Otherwise the source is always a table.
     """
     return FreshNoise() if once and dimension <= MOST else NoiseTable(seed, table_size(dimension))

@@ -1,8 +1,8 @@
-"""Members that are lists of mutations: each is rebuilt from the first centre, or from a parent known here.
+"""Members as lists of mutations, each rebuilt from the first centre or from a cached parent.
 
 Such et al. 2017, "Deep neuroevolution: genetic algorithms are a competitive alternative for training deep
 neural networks for reinforcement learning", arXiv 1712.06567, section 3.1: a network of millions of
-parameters travels as a few numbers.
+parameters is sent as a few numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from escalade.perturbation.population import Addressed, Center, NoiseSource
 
 
 class Mutation(NamedTuple):
-    """``scale`` times perturbation ``number`` of ``generation``, added to all parameters."""
+    """Mutation of all parameters: ``scale`` times perturbation ``number`` of ``generation`` is added."""
 
     generation: int
     number: int
@@ -27,15 +27,15 @@ class Mutation(NamedTuple):
 
 
 Genome = tuple[Mutation, ...]
-"""All mutations since the first centre, in their order."""
+"""All mutations since the first centre, in order."""
 
 
 @dataclass(frozen=True)
 class GenomePopulation(Addressed):
     """Members ``start + sum of their mutations``, each sum taken from left to right in the type of ``start``.
 
-    ``start`` has shape (dimension,). A process keeps the parents of the members that it wrote, so that a
-    child costs one perturbation, and one more for each ancestor that is not known there.
+    ``start`` has shape (dimension,). Each process caches the parents of the members that it wrote. Writing a
+    member then costs one perturbation, plus one for each ancestor that is not cached.
     """
 
     start: Center
@@ -45,20 +45,20 @@ class GenomePopulation(Addressed):
     children: tuple[tuple[int, Mutation], ...]
     """Number of the parent and the mutation, for each member."""
     identity: str
-    """Identity of ``start`` and of the noise: the same only where both are the same."""
+    """Identity of ``start`` and of the noise: equal only if both are equal."""
     antithetic: bool = False
 
     @classmethod
     def of(
         cls, genomes: Iterable[Genome], start: Center, source: NoiseSource, seed: int, identity: str
     ) -> GenomePopulation:
-        """The population of these members, each of which has one mutation or more."""
+        """Return the population of these members. Each genome needs at least one mutation."""
         numbers: dict[Genome, int] = {}
         children = tuple((numbers.setdefault(g[:-1], len(numbers)), g[-1]) for g in genomes)
         return cls(start, source, seed, tuple(numbers), children, identity)
 
     def genome(self, member: int) -> Genome:
-        """All mutations of ``member``."""
+        """Return all mutations of ``member``."""
         parent, last = self.children[member]
         return (*self.parents[parent], last)
 
@@ -80,13 +80,13 @@ class GenomePopulation(Addressed):
         self._add((last,), out)
 
     def _parent(self, genome: Genome) -> Center:
-        """The parameters that ``genome`` makes; kept."""
+        """Return the parameters of ``genome``, and cache them."""
         if not genome:
             return self.start
         with _lock:
             lengths = range(len(genome), 0, -1)
-            kept = (n for n in lengths if (self.identity, self.seed, genome[:n]) in _parents)
-            length = next(kept, 0)  # of the nearest ancestor
+            cached = (n for n in lengths if (self.identity, self.seed, genome[:n]) in _parents)
+            length = next(cached, 0)  # of the nearest ancestor
             found = _parents[self.identity, self.seed, genome[:length]] if length else self.start
         if length < len(genome):
             found = found.copy()
@@ -108,5 +108,5 @@ class GenomePopulation(Addressed):
 
 
 _parents: OrderedDict[tuple[str, int, Genome], Center] = OrderedDict()
-"""Parameters of parents, kept by this process: of two generations at most, the last used at the end."""
-_lock = threading.Lock()  # members are written by several threads where the engine has them
+"""This process's cache of parents' parameters: of two generations at most, the last used at the end."""
+_lock = threading.Lock()  # some engines write members on several threads

@@ -1,9 +1,9 @@
-"""Noise of low rank: a matrix is perturbed by the product of two thin ones.
+"""Low-rank noise: a matrix is perturbed by the product of two thin matrices.
 
 Sarkar et al. 2025, "Evolution Strategies at the Hyperscale" (arXiv 2511.16652), section 4: for a matrix of
 shape (m, n), ``noise = A B^T / sqrt(r)`` with A of shape (m, r), B of shape (n, r) and standard normal
-entries, so that each number of the noise has mean 0 and variance 1 as that of full rank has. A member then
-needs r (m + n) numbers instead of m n, and its products with inputs are the centre's and a thin correction.
+entries. Each entry of the noise has mean 0 and variance 1, as with full rank. A member needs r (m + n)
+numbers instead of m n, and its product with an input is the centre's product plus a cheap correction.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from escalade.perturbation.population import Center, Draws, NoiseSource, Vector,
 from escalade.support.numbers import whole_number
 
 Indices = Sequence[int] | NDArray[np.integer]
-"""The numbers, from 0, of some perturbations of a generation."""
+"""Numbers of perturbations of a generation, counted from 0."""
 
-AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if more
+AT_ONCE = 2**18  # numbers of noise that a sum gathers at once, or an eighth of the parameters if that is more
 
 
 @dataclass(frozen=True)
 class Part:
-    """One parameter: its stretch of the flat vector, and of the numbers that its noise is made of.
+    """One parameter's slice of the flat vector, and its slice of a perturbation's numbers.
 
-    With ``rank`` 0 these are the noise itself, as many as the parameter has.
+    With ``rank`` 0 the numbers are the noise itself, one for each entry of the parameter.
     """
 
     shape: tuple[int, int]
-    """Shape of the parameter as a matrix: (m, n), and (size, 1) where it has fewer than two axes."""
+    """Shape of the parameter as a matrix: (m, n), or (size, 1) if it has fewer than two axes."""
     rank: int
     start: int
-    """The parameter's beginning in the flat vector."""
+    """Start of the parameter in the flat vector."""
     begin: int
-    """The beginning of its numbers among a perturbation's."""
+    """Start of the parameter's numbers in a perturbation."""
 
     @property
     def size(self) -> int:
-        """Numbers of the parameter."""
+        """Number of entries of the parameter."""
         return self.shape[0] * self.shape[1]
 
     @property
     def length(self) -> int:
-        """Numbers that its noise is made of."""
+        """Number of random numbers that the parameter's noise needs."""
         return self.rank * sum(self.shape) if self.rank else self.size
 
     @cached_property
     def stretch(self) -> slice:
-        """The parameter's place in the flat vector."""
+        """Slice of the parameter in the flat vector."""
         return slice(self.start, self.start + self.size)
 
     def numbers(self, drawn: Vector) -> Vector:
-        """The part's own among a perturbation's numbers, shape (..., length)."""
+        """Return this part of a perturbation's numbers, shape (..., length)."""
         return drawn[..., self.begin : self.begin + self.length]
 
     def factors(self, drawn: Vector) -> tuple[Vector, Vector]:
-        """``A^T``, shape (..., r, m), and ``B^T``, shape (..., r, n), of a perturbation's numbers."""
+        """Return a perturbation's ``A^T``, shape (..., r, m), and ``B^T``, shape (..., r, n)."""
         numbers, (m, n) = self.numbers(drawn), self.shape
         first, second = numbers[..., : self.rank * m], numbers[..., self.rank * m :]
         above = drawn.shape[:-1]
@@ -71,7 +71,7 @@ class Part:
     def write(self, drawn: Any, scale: Any, out: Any) -> None:
         """Write ``scale`` times the noise into ``out``, shape (size,).
 
-        Numbers and ``out`` are arrays, or tensors of one device.
+        ``drawn`` and ``out`` are arrays, or tensors of one device.
         """
         if not isinstance(out, np.ndarray):
             self._write_tensor(drawn, scale, out)
@@ -96,18 +96,18 @@ class Part:
 
 @dataclass(frozen=True)
 class LowRank:
-    """A source of noise whose matrices have rank ``rank`` at most; vectors have full noise.
+    """Source of noise whose matrices have at most rank ``rank``. Vectors have full noise.
 
-    A matrix for which the factors would be no smaller than the noise itself has full noise too.
+    A matrix also has full noise if its factors would be as large as the noise itself.
 
     Args:
-        noise: where the numbers come from.
+        noise: Source of the random numbers.
         rank: r, at least 1.
-        shapes: of each parameter, in the order of the flat vector; those of more than two axes are seen as
-            matrices of the first axis by all others, such as (filters, channels * height * width).
+        shapes: Shape of each parameter, in the order of the flat vector. A parameter with more than two axes
+            counts as a matrix of the first axis by all others, such as (filters, channels * height * width).
 
     Raises:
-        InputError: the rank is no whole number from 1 up.
+        InputError: The rank is not a whole number of at least 1.
     """
 
     noise: NoiseSource
@@ -129,19 +129,19 @@ class LowRank:
 
     @cached_property
     def length(self) -> int:
-        """Numbers that a perturbation is made of."""
+        """Number of random numbers that a perturbation needs."""
         return sum(part.length for part in self.parts)
 
     @property
     def address(self) -> LowRank:
-        """The same source, whose numbers travel as their address."""
+        """This source, with its numbers replaced by their address if they have one."""
         return replace(self, noise=getattr(self.noise, "address", self.noise))
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> LowRankDraws:
-        """The ``count`` perturbations of a generation of the search with ``seed``.
+        """Return the ``count`` perturbations of a generation of the search with ``seed``.
 
         Raises:
-            InputError: the shapes have another number of parameters.
+            InputError: ``dimension`` is not the number of parameters of the shapes.
         """
         if dimension != self.dimension:
             raise InputError(
@@ -150,11 +150,11 @@ class LowRank:
         return self._draws(self.noise.draw(seed, generation, count, self.length))
 
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
-        """Memory for numbers, of any content: an array here, where the noise is made."""
+        """Return uninitialised memory where the noise is generated; here an array."""
         return np.empty(shape, dtype)
 
     def placed(self, values: Any) -> Any:
-        """Numbers as float32, where the noise is made."""
+        """Return values as float32, in the memory where the noise is generated."""
         return np.asarray(values, np.float32)
 
     def _draws(self, drawn: Draws) -> LowRankDraws:
@@ -163,40 +163,40 @@ class LowRank:
 
 @dataclass(frozen=True)
 class LowRankDraws:
-    """The perturbations of one generation, by their numbers."""
+    """Low-rank perturbations of one generation."""
 
     source: LowRank
     drawn: Draws
 
     def numbers(self, number: int) -> Vector:
-        """The numbers that a perturbation is made of, shape (length,), in memory of their own."""
+        """Return the random numbers of a perturbation, shape (length,), in new memory."""
         found: Vector = self.rows([number])[0]
         return found
 
     def rows(self, which: Indices, out: Any = None) -> Vector:
-        """The numbers that k perturbations are made of, shape (k, length), in ``out`` or in new memory."""
+        """Return the random numbers of k perturbations, shape (k, length), in ``out`` or in new memory."""
         made = np.empty((len(which), self.source.length), np.float32) if out is None else out
         for row, number in zip(made, which, strict=True):
             self.drawn.write(int(number), 1.0, row)
         return made
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
-        """Write ``scale * noise_number`` into ``out``; ``scale`` is one number for all."""
+        """Write ``scale * noise_number`` into ``out``; ``scale`` is one number for all parameters."""
         numbers = self.numbers(number)
         for part in self.source.parts:
             part.write(numbers, scale, out[part.stretch])
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
-        """``sum_k weights[k] * noise_k``: one product ``(A * weights)^T B`` a matrix (section 4.2)."""
+        """Return ``sum_k weights[k] * noise_k``: a product ``(A * weights)^T B`` per matrix (section 4.2)."""
         total = np.zeros(self.source.dimension, dtype)
         for some, numbers in self._gathered(weights):
-            given, drawn = some.astype(dtype), numbers.astype(dtype, copy=False)
+            cast, drawn = some.astype(dtype), numbers.astype(dtype, copy=False)
             for part in self.source.parts:
-                _add(part, given, drawn, total[part.stretch])
+                _add(part, cast, drawn, total[part.stretch])
         return total
 
     def _gathered(self, weights: Weights) -> Iterator[tuple[NDArray[np.float64], Vector]]:
-        """Weights that are not zero, shape (k,), and the numbers of their perturbations, (k, length)."""
+        """Yield nonzero weights, shape (k,), and their perturbations' numbers, shape (k, length)."""
         values = np.asarray(weights, np.float64)
         used = np.flatnonzero(values)
         rows = max(1, max(AT_ONCE, self.source.dimension // 8) // self.source.length)
@@ -207,12 +207,12 @@ class LowRankDraws:
 
 
 def noise_length(shapes: Sequence[tuple[int, ...]], rank: int) -> int:
-    """Count the numbers that a perturbation of such parameters is made of."""
+    """Return the number of random numbers that a perturbation of these parameters needs."""
     return sum(part.length for part in parts_of(shapes, rank))
 
 
 def parts_of(shapes: Sequence[tuple[int, ...]], rank: int) -> list[Part]:
-    """The parameters of these shapes, one after the other; with rank 0 all noise is full."""
+    """Return the parameters of these shapes, one after the other. With rank 0 all noise is full."""
     parts: list[Part] = []
     start = begin = 0
     for shape in shapes:
@@ -223,7 +223,7 @@ def parts_of(shapes: Sequence[tuple[int, ...]], rank: int) -> list[Part]:
 
 
 def _matrix(shape: tuple[int, ...], rank: int) -> tuple[tuple[int, int], int]:
-    """A parameter's shape as a matrix, and the rank of its noise; rank 0 is full noise."""
+    """Return a parameter's shape as a matrix, and the rank of its noise, 0 for full noise."""
     size = math.prod(shape)
     if len(shape) < 2 or size == 0:
         return (size, 1), 0
@@ -234,7 +234,7 @@ def _matrix(shape: tuple[int, ...], rank: int) -> tuple[tuple[int, int], int]:
 def _add(part: Part, weights: Center, numbers: Center, total: Center) -> None:
     """Add the weighted sum of a part's noise to ``total``, shape (size,)."""
     if not part.rank:
-        # Added by numpy, not by a product: BLAS divides that among threads as it likes.
+        # Added by NumPy: the rounding of a BLAS product depends on the number of threads.
         total += np.add.reduce(part.numbers(numbers) * weights[:, None], axis=0)
         return
     import torch

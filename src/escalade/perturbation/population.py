@@ -1,4 +1,4 @@
-"""A source of noise, a generation's members, and how each is rebuilt from its address."""
+"""Interfaces of noise sources and populations, and populations that are rebuilt from addresses."""
 
 from __future__ import annotations
 
@@ -12,40 +12,39 @@ from numpy.typing import DTypeLike, NDArray
 
 Vector = NDArray[np.float32]
 Center = NDArray[np.floating]
-"""Parameters: float32, or float64 where the strategy's first centre was."""
+"""Parameters: float64 if the strategy's first centre was, else float32."""
 Weights = Sequence[float] | NDArray[np.floating]
 
 
 class Draws(Protocol):
     """One generation's perturbations ``noise_0, noise_1, ...``, each of shape (dimension,).
 
-    For strategies with a deviation of each parameter's own, they have
-    ``weighted_square_sum(weights, shift, dtype)`` besides: ``sum_k weights[k] * (noise_k - shift)**2``, shape
-    (dimension,), always added in the same order. ``shift`` has shape (dimension,) and the type of the sum;
-    with None nothing is subtracted.
+    Strategies with a standard deviation per parameter also need ``weighted_square_sum(weights, shift,
+    dtype)``, which returns ``sum_k weights[k] * (noise_k - shift)**2``, shape (dimension,), always added in
+    the same order. ``shift`` has shape (dimension,) and the dtype of the sum; None subtracts nothing.
     """
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
-        """Write ``scale * noise_number`` into ``out``, shape (dimension,), in the type of ``out``."""
+        """Write ``scale * noise_number`` into ``out``, shape (dimension,), in the dtype of ``out``."""
         ...
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
-        """``sum_k weights[k] * noise_k``, shape (dimension,), always added in the same order.
+        """Return ``sum_k weights[k] * noise_k``, shape (dimension,), always added in the same order.
 
-        A weight of zero skips its perturbation.
+        Perturbations with a weight of zero are skipped.
         """
         ...
 
 
 class NoiseSource(Protocol):
-    """A source of perturbations: standard normal numbers, a function of their address alone.
+    """Source of perturbations: standard normal numbers that are a function of their address alone.
 
-    A source that is large has an ``address`` besides: a small object that is pickled in its place within a
-    population, and unpickles to the source that the process has.
+    A large source also has an ``address``: a small object that is pickled in place of the source as part of
+    a population, and unpickles to the receiving process's copy of the source.
     """
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> Draws:
-        """The ``count`` perturbations of a generation of the search with ``seed``.
+        """Return the ``count`` perturbations of a generation of the search with ``seed``.
 
         Perturbation k does not depend on ``count``.
         """
@@ -67,21 +66,21 @@ class Population(Protocol):
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
-        """Type of the members' numbers: float32 or float64."""
+        """Dtype of the members' parameters: float32 or float64."""
         ...
 
     @property
     def antithetic(self) -> bool:
-        """True where members 2k and 2k + 1 are a mirrored pair."""
+        """True if members 2k and 2k + 1 are mirrored pairs."""
         ...
 
     def write(self, member: int, out: Center) -> None:
-        """Write the parameters of ``member``, its number from 0, into ``out``, shape (dimension,)."""
+        """Write the parameters of ``member``, numbered from 0, into ``out``, shape (dimension,)."""
         ...
 
 
 class Around:
-    """A dataclass of members around its ``center``, shape (dimension,)."""
+    """Base of dataclasses of members around a ``center``, shape (dimension,)."""
 
     center: Center
 
@@ -95,7 +94,7 @@ class Around:
 
 
 class Addressed:
-    """A dataclass whose ``source`` of noise is pickled as its address, and made anew where it arrives."""
+    """Base of dataclasses whose noise ``source`` is pickled as its address, if it has one."""
 
     def __getstate__(self) -> dict[str, Any]:
         held: Any = self
@@ -105,10 +104,10 @@ class Addressed:
 
 @dataclass(frozen=True)
 class GaussianPopulation(Around, Addressed):
-    """Members ``center + sign * scale * noise_k``, whose noise is a source's draws of this generation.
+    """Members ``center + sign * scale * noise_k``, whose noise is the source's draws of this generation.
 
     ``scale`` is a number or a vector of shape (dimension,). With ``antithetic``, members 2k and
-    2k + 1 have perturbation k with the signs +1 and -1; otherwise member k has perturbation k with the
+    2k + 1 have perturbation k with the signs +1 and -1. Otherwise member k has perturbation k with the
     sign +1. Salimans et al. 2017, algorithm 2 and section 2.1.
     """
 
@@ -122,7 +121,7 @@ class GaussianPopulation(Around, Addressed):
 
     @property
     def distinct(self) -> int:
-        """Number of distinct perturbations: half the members where they come in mirrored pairs."""
+        """Number of distinct perturbations: half the members if they are mirrored pairs, else all."""
         return self.size // 2 if self.antithetic else self.size
 
     @cached_property
@@ -131,29 +130,29 @@ class GaussianPopulation(Around, Addressed):
         return self.source.draw(self.seed, self.generation, self.distinct, self.dimension)
 
     def perturbation(self, member: int) -> tuple[int, int]:
-        """The number of the member's perturbation, and its sign: +1, or -1 at the mirrored end of a pair."""
+        """Return the number of the member's perturbation, and its sign: -1 if mirrored, else +1."""
         number, mirrored = divmod(member, 2) if self.antithetic else (member, 0)
         return number, -1 if mirrored else 1
 
     def perturbations(self, members: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The numbers of some members' perturbations, and their signs, shape (k,) each."""
+        """Return the numbers and the signs of several members' perturbations, shape (k,) each."""
         numbers, signs = np.transpose([self.perturbation(member) for member in members])
         return numbers, signs
 
     def write(self, member: int, out: Center) -> None:
         number, sign = self.perturbation(member)
         self.draws.write(number, self.scale, out)
-        # Mirrored members subtract the very same product, so a pair's mean is the centre.
+        # Mirrored members subtract exactly the same product, so that a pair's mean is the centre.
         (np.subtract if sign < 0 else np.add)(self.center, out, out=out)
 
 
 @dataclass(frozen=True)
 class DensePopulation:
-    """Members written out, shape (size, dimension): for strategies whose members have no address."""
+    """Members as an array, shape (size, dimension), for strategies whose members have no address."""
 
     vectors: Center
     antithetic: bool = False
-    """True where they are mirrored pairs, one behind the other."""
+    """True if members 2k and 2k + 1 are mirrored pairs."""
 
     @property
     def size(self) -> int:
@@ -173,7 +172,7 @@ class DensePopulation:
 
 @dataclass(frozen=True)
 class CenterPopulation(Around):
-    """A population of one: the centre, shape (dimension,), unperturbed."""
+    """Population of one: the unperturbed centre, shape (dimension,)."""
 
     center: Center
     size: int = 1
@@ -184,15 +183,15 @@ class CenterPopulation(Around):
 
 
 def shared_center(population: Population | None, center: Center | None) -> Center | None:
-    """The population's own centre, where it has one; otherwise ``center``, the unperturbed one."""
+    """Return the population's own centre if it has one, else ``center``."""
     found: Center | None = getattr(population, "center", center)
     return found
 
 
 def write_all(population: Population, members: Sequence[int] | None = None, into: Any = None) -> Center:
-    """The parameters of ``members`` (by default of all), shape (n, dimension), in the population's type.
+    """Return the parameters of ``members`` (default: all), shape (n, dimension), in the population's dtype.
 
-    With ``into`` they are written there: an array, or a tensor where the population's noise is one.
+    ``into`` is the memory to write to: an array, or a tensor if the population's noise is on a device.
     """
     if isinstance(population, DensePopulation) and members is None and into is None:
         return population.vectors.copy()

@@ -1,4 +1,4 @@
-"""Noise sources by name, as ``perturbation`` gives them: ``full``, or ``low-rank:R`` of rank R."""
+"""Noise sources by the value of ``perturbation``: ``full``, or ``low-rank:R`` of rank R."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ DEFAULT_RANK = 4
 
 
 def rank_of(text: str) -> int:
-    """The rank that ``perturbation`` asks for; 0 is full noise, and ``low-rank`` alone is rank 4.
+    """Return the rank of a ``perturbation``: 0 for full noise, 4 for ``low-rank`` without a rank.
 
     Raises:
-        InputError: it is neither ``full`` nor ``low-rank:R``.
+        InputError: ``text`` is neither ``full`` nor ``low-rank:R``.
     """
     name, _, rank = str(text).partition(":")
     if text == FULL:
         return 0
     if name != LOW_RANK or not (text == LOW_RANK or (rank.isdecimal() and 1 <= int(rank) < 2**31)):
         raise InputError(
-            f"unknown `perturbation` {text!r}: it must be full, or low-rank:R with a rank R from 1 up"
+            f"unknown `perturbation` {text!r}: it must be full, or low-rank:R with a rank R of at least 1"
         )
     return int(rank or DEFAULT_RANK)
 
 
 def make_source(text: str, seed: int, shapes: Sequence[tuple[int, ...]]) -> NoiseSource:
-    """The source that ``perturbation`` names, on a table of noise made from ``seed``.
+    """Return the source that ``perturbation`` names, on a noise table generated from ``seed``.
 
     Args:
         text: ``full``, ``low-rank`` or ``low-rank:R``.
-        seed: of the table.
-        shapes: of each parameter, in the order of the flat vector.
+        seed: Seed of the table.
+        shapes: Shape of each parameter, in the order of the flat vector.
 
     Raises:
-        InputError: there is no such source.
+        InputError: ``text`` names no source.
     """
     rank = rank_of(text)
     if rank == 0:

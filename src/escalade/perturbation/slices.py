@@ -1,4 +1,4 @@
-"""Slices of the noise table as a generation's perturbations, and long sums of them."""
+"""Perturbations as slices of the noise table, and weighted sums of many of them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from escalade.support.shared import without_warnings
 if TYPE_CHECKING:
     import torch
 
-_SMALL = 2**11  # parameters up to which one call for many perturbations beats one for each
-_GATHERED = 2**17  # numbers that are gathered at once
-_AT_ONCE = 64  # perturbations that are added in one call
-_BLOCK = 2**20  # floats of the sum that are held in cache while the table streams past
+_SMALL = 2**11  # parameters up to which one call for many perturbations is faster than one for each
+_GATHERED = 2**17  # numbers gathered at once
+_AT_ONCE = 64  # perturbations added in one call
+_BLOCK = 2**20  # floats of the sum that stay in cache while the table is read
 
 
 SMALLEST = 2**13  # floats; shorter blocks cost more in calls than in additions
@@ -33,14 +33,14 @@ THREADS_FROM = 2**26  # additions: some 30 ms of one core
 def offsets(
     seed: int, generation: int, perturbations: int, table_size: int, dimension: int
 ) -> NDArray[np.int64]:
-    """The start of each perturbation in a table of ``table_size`` floats, shape (perturbations,).
+    """Return the start of each perturbation in a table of ``table_size`` floats, shape (perturbations,).
 
     Raises:
         InputError: a perturbation is longer than the table.
     """
     if dimension > table_size:
         raise InputError(
-            f"a table of {table_size:,} numbers is too small for noise of {dimension:,}: make a larger one"
+            f"a table of {table_size:,} numbers is too small for noise of {dimension:,}; make it larger"
         )
     starts = np.uint64(table_size - dimension + 1)
     hashed = hash64(seed, int(Stream.NOISE), generation, np.arange(perturbations))
@@ -51,14 +51,14 @@ def offsets(
 class TableSlices:
     """Perturbations ``values[starts[k]:starts[k] + dimension]``: the draws of a noise table.
 
-    Sums are added in an order that is fixed by ``starts``. They read the table in place: beyond the result,
-    they take no memory.
+    ``starts`` fixes the order in which sums are added. Sums read the table in place and allocate only the
+    result.
     """
 
     values: Vector
     """Values of the noise table."""
     starts: NDArray[np.int64]
-    """The index at which each perturbation begins, shape (n,)."""
+    """Index of each perturbation's first number, shape (n,)."""
     dimension: int
 
     def write(self, number: int, scale: float | Center, out: Center) -> None:
@@ -79,8 +79,8 @@ class TableSlices:
             ones = torch.ones(1, dtype=torch.float32, device="cpu").expand(high - low)
             for some in _batches(terms):
                 windows = [values[start + low : start + high] for start, _ in some]
-                # One after the other, in one call: a call for each would have the threads wait for Python's
-                # lock.
+                # Added one after the other, but in one call: with a call for each, the threads would wait
+                # for Python's global lock.
                 into, same = [block] * len(some), [ones] * len(some)
                 torch._foreach_addcmul_(into, windows, same, [weight for _, weight in some])
 
@@ -112,7 +112,7 @@ def _terms(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float
 
 
 def _along_the_table(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
-    """Terms by where they start: neighbours overlap, so most of the table is read from the cache."""
+    """Return the terms sorted by offset: neighbours overlap, so most of the table is read from cache."""
     return sorted(_terms(starts, weights), key=itemgetter(0))
 
 
@@ -121,10 +121,9 @@ def _batches(terms: list[tuple[int, float]]) -> Iterator[list[tuple[int, float]]
 
 
 def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int) -> NDArray[np.float64]:
-    """The sum in float64, rounded once at its end.
+    """Return the sum in float64, which is rounded only once, by the caller.
 
-    The rows are added by numpy, not by a matrix product: BLAS divides that among threads as it likes,
-    and the sum would depend on their number.
+    NumPy adds the rows. A BLAS product would make the sum depend on the number of threads.
     """
     total, rows = np.zeros(dimension), max(1, _GATHERED // dimension)
     for low in range(0, len(terms), rows):
@@ -137,25 +136,25 @@ def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int)
 def _as_tensor(noise: Vector) -> torch.Tensor:
     import torch
 
-    with without_warnings():  # the table is read-only; nothing here writes to it
+    with without_warnings():  # torch warns that the table is read-only, but nothing here writes to it
         return torch.from_numpy(noise)
 
 
 def _by_blocks(dimension: int, terms: int, add: Callable[[int, int], None]) -> None:
-    """Call ``add(low, high)`` for blocks that together are all of ``dimension`` parameters.
+    """Call ``add(low, high)`` for blocks that together cover all ``dimension`` parameters.
 
-    A sum is shared by parameters, not by terms: every parameter's terms are added in the same order, so
-    the bits do not depend on how many cores there are.
+    Threads divide the parameters, not the terms. Every parameter's terms are added in the same order, so the
+    sum does not depend on the number of cores.
 
     Args:
-        dimension: how many parameters.
-        terms: how many numbers are added to each.
-        add: adds all terms to the parameters from ``low`` to ``high``; it may be called on other threads.
+        dimension: Number of parameters.
+        terms: Number of terms added to each parameter.
+        add: Adds all terms to the parameters from ``low`` to ``high``. It may be called on other threads.
     """
     import torch
 
     threads, size = 1, _BLOCK
-    # Where torch may use several threads itself, it does so.
+    # With more than one torch thread, torch divides the work itself.
     if terms * dimension >= THREADS_FROM and torch.get_num_threads() == 1:
         threads = min(cores(), -(-dimension // SMALLEST))
         size = min(_BLOCK, (-(-dimension // threads) // 64 + 1) * 64)

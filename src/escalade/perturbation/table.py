@@ -1,7 +1,7 @@
 """The noise table: one block of Gaussian numbers per host, shared by every process on it.
 
-Salimans et al. 2017 (arXiv 1703.03864), section 2.1: drawing a perturbation becomes choosing an
-offset, and a worker can rebuild any member from a single number.
+Salimans et al. 2017 (arXiv 1703.03864), section 2.1: to draw a perturbation is to choose an offset, and a
+worker can rebuild any member from a single number.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _SLICES = 32
 
 
 def table_size(dimension: int) -> int:
-    """Floats in the table for a policy of ``dimension`` parameters.
+    """Return the number of floats in the table for a policy of ``dimension`` parameters.
 
-    Thirty-two disjoint perturbations (with millions of overlapping ones between them) where
-    memory allows, never fewer than two; 16 MiB for small policies, so that it stays in cache.
+    The table holds 32 disjoint perturbations, and millions of overlapping ones, if 2**25 floats suffice, but
+    never fewer than two. For small policies it has 16 MiB, so that it stays in cache.
     """
     return max(SMALLEST, min(_SLICES * dimension, LARGEST), 2 * dimension)
 
 
 class NoiseTable:
-    """A source of noise: ``size`` standard normal float32 numbers, a function of ``seed`` alone.
+    """Source of noise: ``size`` standard normal float32 numbers, a function of ``seed`` alone.
 
-    A perturbation is a slice of it, whose place is a hash of its address.
+    A perturbation is a slice of the table. The slice's offset is a hash of the perturbation's address.
 
-    Other processes of this machine map its memory through :meth:`attach`.
+    Other processes on this machine map the table's memory with :meth:`attach`.
 
-    Pickled for a process that is being started here, it travels as its descriptor. Pickled for anywhere else,
-    as its numbers, an array that an engine of a cluster keeps once a machine. In a population it travels as
-    its :attr:`address`: where that arrives, the table is there already.
+    A table is pickled as its file descriptor for a child process that is being started, and as its numbers
+    for anything else. A cluster's engine stores that array once per machine. A population is pickled with
+    the table's :attr:`address` only, because the receiving process has the table already.
     """
 
     def __init__(self, seed: int, size: int) -> None:
@@ -58,24 +58,24 @@ class NoiseTable:
 
     @property
     def address(self) -> _Address:
-        """Seed and size: unpickled, the table that the process has, or else a new one."""
+        """Seed and size, which unpickle to the process's own table, or to a new one."""
         return _Address(self.seed, self.size)
 
     @property
     def fd(self) -> int:
-        """Descriptor of memory with the numbers, for processes of this machine."""
+        """File descriptor of the shared memory that holds the numbers."""
         if self._memory is None:
             self._memory = SharedMemory.of(4 * self.size)
             np.frombuffer(self._memory, dtype=np.float32)[:] = self.values
         return self._memory.fd
 
     def draw(self, seed: int, generation: int, count: int, dimension: int) -> TableSlices:
-        """The ``count`` perturbations of a generation of the search with ``seed``."""
+        """Return the ``count`` perturbations of a generation of the search with ``seed``."""
         return TableSlices(self.values, offsets(seed, generation, count, self.size, dimension), dimension)
 
     @classmethod
     def attach(cls, fd: int, size: int, seed: int) -> NoiseTable:
-        """Map the table that another process of this host made; takes ``fd`` over."""
+        """Map a table created by a different process of this host; takes ownership of ``fd``."""
         memory = SharedMemory.mapped(fd, 4 * size, mmap.ACCESS_READ)
         return cls._of(np.frombuffer(memory, dtype=np.float32), seed, memory)
 
@@ -87,15 +87,15 @@ class NoiseTable:
         return table
 
     def __reduce__(self) -> Any:
-        # By functions, and not by methods, which cloudpickle would send by value.
+        # Module-level functions, because cloudpickle would send methods by value.
         if get_spawning_popen() is None:
             return _of, (self.values, self.seed)
-        # The child inherits the descriptor; the numbers stay where they are.
+        # The child inherits the descriptor, so the numbers are not copied.
         return _attach, (reduction.DupFd(self.fd), self.size, self.seed)
 
 
 _here: WeakValueDictionary[tuple[int, int], NoiseTable] = WeakValueDictionary()
-"""Tables of this process by seed and size."""
+"""This process's tables by seed and size."""
 
 
 @dataclass(frozen=True)
