@@ -146,7 +146,7 @@ def test_evolve_replaces_a_worker_whose_call_does_not_end():
         while True:
             pass
 
-    said = r"^member \d, generation 1 gave no sign of life for 0.5 s, twice"
+    said = r"^member \d, generation 1 did not respond for 0.5 s, twice"
     with pytest.raises(EnvironmentFailure, match=said):
         evolve(fitness, workers=1, population=4, step_timeout=0.5)
     with pytest.raises(InputError, match=re.escape("`step_timeout` needs worker processes")):

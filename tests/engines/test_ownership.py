@@ -100,7 +100,7 @@ def nested(module):
 
 def test_a_worker_has_no_workers():
     said = (
-        r"fitness raised InputError: a worker process cannot start worker processes: use `workers=0`, or keep"
+        r"fitness raised InputError: a worker process cannot start worker processes: use `workers=0`, or put"
     )
     with pytest.raises(EnvironmentFailure, match=said):
         nested(None)

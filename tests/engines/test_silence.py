@@ -1,4 +1,4 @@
-"""A worker that gives no sign of life is named, and with a timeout its items are run again elsewhere."""
+"""A worker that does not respond is reported, and with a timeout its items are run again elsewhere."""
 
 import os
 import re
@@ -105,7 +105,7 @@ def test_a_stopped_worker_is_named_and_waited_for(clock, tmp_path, monkeypatch):
     finally:
         engine.close()
     assert len(notes) == 1
-    said = r"worker process \d+ gave no sign of life for \d+ s, with member 0 \(seed 100\), .*, 1 more; it is"
+    said = r"worker process \d+ did not respond for \d+ s, running member 0 \(seed 100\), .*, 1 more; still"
     assert re.match(said, notes[0])
     assert str(stopped) in notes[0]
     assert "`step_timeout`" in notes[0]
@@ -118,7 +118,7 @@ def test_work_that_goes_on_is_not_silent(clock, tmp_path):
     def wait():
         seen.append(engine._workers[0].silent_seconds)
         assert len(seen) < 1000, "it never came"
-        if seen != sorted(seen):  # it was silent for some looks, and then gave a sign
+        if seen != sorted(seen):  # it was silent for some checks, then sent a heartbeat
             (tmp_path / "enough").touch()
 
     engine.on_wait = wait
@@ -139,7 +139,7 @@ def test_items_of_a_silent_worker_are_run_again_one_at_a_time(clock, tmp_path):
         engine.close()
     assert len(notes) == 1
     assert "member 5 (seed 105)" in notes[0]
-    assert notes[0].endswith("it is replaced, and they are run again")
+    assert notes[0].endswith("replacing it and running its items again")
     again = sorted(tmp_path.glob("5-*"))
     assert [file.read_text() for file in again][1] == "[5]"
 
@@ -149,7 +149,7 @@ def test_an_item_that_is_silent_twice_is_named(clock, tmp_path):
     clock.going = partial(only_stuck, engine, tmp_path)
     try:
         with pytest.raises(
-            EnvironmentFailure, match=r"^member 5 \(seed 105\) gave no sign of life for 3 s, twice: "
+            EnvironmentFailure, match=r"^member 5 \(seed 105\) did not respond for 3 s, twice: "
         ):
             engine.run(Job(), 8)
     finally:
@@ -161,7 +161,7 @@ def test_a_run_has_a_timeout_of_a_second_or_more_and_evolve_any_above_0(tmp_path
     with pytest.raises(InputError, match=r"^`step_timeout` 0\.99 is too short.* use at least 1$"):
         escalade.train("CartPole-v1", step_timeout=0.99, **options)
     assert not (tmp_path / "r").exists()
-    assert SHORTEST_TIMEOUT >= 5 * _ALIVE_SECONDS  # one that is well gives many signs
+    assert SHORTEST_TIMEOUT >= 5 * _ALIVE_SECONDS  # a healthy worker sends many heartbeats
     with pytest.raises(InputError, match=r"^step_timeout 0 must be above 0$"):
         escalade.evolve(torch.nn.Linear(1, 1), float, step_timeout=0)
 
@@ -179,7 +179,7 @@ class Watched(Worker):
 
     def __init__(self, items, info):
         self.items, self.info = items, info
-        self.heard()
+        self.reset_silence()
 
 
 def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
@@ -188,7 +188,7 @@ def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
     watched, watch = Watched({0}, {"slots": 1}), silence.Silence(SHORTEST_TIMEOUT)
     watch.begin()
     now[0] = 3600.0  # Ctrl-Z, and fg an hour later
-    assert watch.look([watched], Job(), print) == []
+    assert watch.overdue([watched], Job(), print) == []
     assert watched.silent_seconds == SHORTEST_TIMEOUT / 2
 
 
@@ -199,7 +199,7 @@ def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
     watch.begin()
     for look in range(400):
         now[0] = look / 2
-        assert watch.look([watched], Job(), notes.append) == []
+        assert watch.overdue([watched], Job(), notes.append) == []
     assert len(notes) == 2  # after 30 seconds, and after four times as many
     assert "worker process 77 has been starting for 30 s" in notes[0]
 
@@ -207,7 +207,7 @@ def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
 def test_a_run_names_the_member_and_the_seed_of_an_environment_that_is_stuck(tmp_path):
     options = {"preset": None, "population": 2, "hidden": [4], "generations": 1, "workers": 1}
     options |= {"env_kwargs": {"marker": str(tmp_path / "inside")}, "verbose": False, "eval_episodes": 1}
-    said = r"member \d of generation 1 \(its episode began with reset\(seed=\d+\)\) gave no sign of life"
+    said = r"member \d of generation 1 \(its episode began with reset\(seed=\d+\)\) did not respond"
     with pytest.raises(EnvironmentFailure, match=said):
         escalade.train(
             "tests.environments:Blocks-v0", step_timeout=1.0, run_dir=str(tmp_path / "run"), **options

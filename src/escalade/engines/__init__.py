@@ -1,4 +1,4 @@
-"""Engines, which run the items of jobs: this process, threads of it, worker processes, or a Ray cluster."""
+"""Engines: run the items of a job in this process, in threads, in worker processes, or on a Ray cluster."""
 
 from escalade.engines.base import (
     SHORTEST_TIMEOUT,

@@ -1,4 +1,4 @@
-"""The contracts of an engine and of its work, and the engine that runs it in the calling process."""
+"""Interfaces of engines and of the work they run, and the engine that runs in the calling process."""
 
 from __future__ import annotations
 
@@ -16,61 +16,64 @@ if TYPE_CHECKING:
     from escalade.engines.results import Results
 
 SHORTEST_TIMEOUT = 1.0
-"""The least `step_timeout` of a run, in seconds; a worker that is well gives several signs of life in it."""
+"""Minimum `step_timeout` of a run, in seconds. A healthy worker sends several heartbeats in that time."""
 
 
 class Feed(Protocol):
-    """A worker's view of the engine: items to run come in, results go out."""
+    """A worker's view of the engine: a source of items and a sink for results."""
 
     def take(self, most: int, wait: bool) -> list[int]:
-        """Up to ``most`` items to run now; with ``wait``, empty only when there will be no more."""
+        """Return up to ``most`` items to run now.
+
+        With ``wait``, block until there are some; the list is then empty only at the end of the job.
+        """
         ...
 
     def put(self, item: int, result: Any) -> None:
-        """Hand in the result of an item that was taken."""
+        """Store the result of an item that was taken."""
         ...
 
     def put_many(self, items: Sequence[int] | NDArray[Any], rows: NDArray[Any]) -> None:
-        """Hand in the results of several items, row k that of ``items[k]``; the arrays may be kept."""
+        """Store the results of several items: row k belongs to ``items[k]``. The arrays are not copied."""
         ...
 
-    def put_raised(self, item: int, words: str) -> None:
-        """Say what an item raised that was forgiven; to be called before its result is put."""
+    def put_raised(self, item: int, message: str) -> None:
+        """Record an exception of an item that is tolerated. Call this before storing the item's result."""
         ...
 
     def alive(self) -> None:
-        """Say that the work goes on; to be called between steps, however often.
+        """Send a heartbeat. Call this between steps, as often as you like.
 
         Raises:
-            JobDropped: nobody wants the job's results any more; :meth:`Work.run` lets it pass.
+            JobDropped: the job was cancelled; :meth:`Work.run` does not catch it.
         """
         ...
 
 
 class Work(Protocol):
-    """The work of a worker: built once per worker, given each job, run until a job has no more items.
+    """The work of a worker: built once per worker, then run for each job until it has no more items.
 
-    Running an item twice, or in another worker, must give the same result.
+    Running an item twice, or in a different worker, must return the same result.
     """
 
     def info(self) -> dict[str, Any]:
-        """Facts about this worker.
+        """Return facts about this worker.
 
-        ``slots`` is how many items it can run at once; ``refills`` (True where it is left out) says
-        whether a slot that is done can start on another item while the rest go on.
+        ``slots`` is the number of items it can run at once. ``refills`` (default: True) is whether a
+        finished slot can start a new item while the others continue.
         """
         ...
 
     def begin(self, job: Any) -> None:
-        """Drop what is left of the job before and turn to ``job``."""
+        """Drop the rest of the previous job and start ``job``."""
         ...
 
     def run(self, feed: Feed) -> None:
-        """Take items and put results until the feed has no more."""
+        """Take items and store results until the feed has no more items."""
         ...
 
     def close(self) -> None:
-        """Free what the work holds."""
+        """Free the resources of this work."""
         ...
 
 
@@ -78,82 +81,82 @@ Factory = Callable[[], Work]
 
 
 class Engine(Protocol):
-    """Runs jobs: every item's result exactly once, or an exception.
+    """Runs jobs. Each item's result is returned exactly once, or an exception is raised.
 
-    A job may have a method ``describe(item)`` that says in words what an item is, for messages.
+    A job may have a method ``describe(item)`` that returns a description of an item for messages.
     """
 
     on_note: Callable[[str], None]
-    """Called with a line for the user, such as which worker is being waited for; set by the owner."""
+    """Called with a line for the user, such as the worker that the run is waiting for. Set by the owner."""
     on_wait: Callable[[], None]
-    """Called again and again while a job runs, once a worker is ready; what it raises ends the job.
+    """Called repeatedly while a job runs, once a worker is ready. An exception it raises ends the job.
 
-    Set by the owner. The engine can be used afterwards; what the job had come to is lost. Engines without
-    processes call it between steps or items, threads among them from every thread.
+    Set by the owner. The engine can still be used afterwards, but the results of the job are lost. Engines
+    without processes call it between steps or items; the thread engine calls it from every thread.
     """
 
     @property
     def info(self) -> dict[str, Any]:
-        """:meth:`Work.info` of one of the workers."""
+        """Return :meth:`Work.info` of one of the workers."""
         ...
 
     def run(self, job: Any, items: int) -> Results:
-        """Run items 0 to ``items - 1``; the results of all of them, which :meth:`Results.in_order` sorts.
+        """Run items 0 to ``items - 1`` and return all results. :meth:`Results.in_order` sorts them.
 
         Raises:
-            EscaladeError: what the work raised, or that it cannot be done.
+            EscaladeError: the work raised it, or the work cannot be done.
         """
         ...
 
     def close(self) -> None:
-        """End every worker, its work closed first (on Ray it is not: actors are killed).
+        """Close the work of every worker and end the worker. The engine cannot be used afterwards.
 
-        The engine cannot be used afterwards.
+        Ray actors are killed without closing their work.
         """
         ...
 
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """The options an engine is started with."""
+    """Options of an engine."""
 
     workers: int
-    """The number of workers, at least 1."""
+    """Number of workers, at least 1."""
     step_timeout: float | None = None
-    """Seconds without a sign of life after which a worker that has items is replaced; None: never."""
+    """Seconds without a heartbeat after which a worker that has items is replaced. None means never."""
     elastic: bool = False
-    """True where an engine on a cluster uses all the room there is, instead of ``workers``."""
+    """True if a cluster engine uses all available resources instead of ``workers``."""
     worker_resources: Mapping[str, float] = field(default_factory=dict)
-    """Resources a worker of a cluster takes of its node, such as ``{"CPU": 2}``; one CPU when not given."""
+    """Resources that a cluster worker reserves on its node, such as ``{"CPU": 2}``. Defaults to one CPU."""
     steps: Callable[[Any], int] | None = None
-    """Environment steps of some results, for whoever counts them by node."""
+    """Returns the number of environment steps of some results, for reports per node."""
 
 
 def ignore_note(text: str) -> None:
-    """Do nothing: ``on_note`` until the engine's owner sets it."""
+    """Do nothing. Default of ``on_note``."""
 
 
 def keep_waiting() -> None:
-    """Do nothing: ``on_wait`` until the engine's owner sets it."""
+    """Do nothing. Default of ``on_wait``."""
 
 
 def describe(job: Any, item: int) -> str:
-    """An item in words: the job's own, where it has them."""
+    """Return a description of an item: that of ``job.describe`` if the job has this method."""
     return str(job.describe(item)) if hasattr(job, "describe") else f"item {item}"
 
 
 def close_work(work: Work) -> None:
-    """Close work that is done: what its environments raise then is printed, and costs no result."""
+    """Close finished work. Errors of its environments on close are printed, not raised."""
     try:
         work.close()
     except KeyboardInterrupt:
         raise
-    except BaseException as problem:  # noqa: BLE001 - it must not hide what ended the run
-        print(f"escalade: closing the environments: {one_line(problem)}", file=sys.stderr)  # noqa: T201
+    except BaseException as problem:  # noqa: BLE001 - it must not hide the error that ended the run
+        print(f"escalade: error while closing the environments: {one_line(problem)}", file=sys.stderr)  # noqa: T201
 
 
 class InProcessEngine:
-    """Runs everything in the calling process: for debuggers, and for tests to compare with."""
+    """Runs everything in the calling process, for debugging and as the reference in tests."""
 
     def __init__(self, factory: Factory) -> None:
         self.on_note: Callable[[str], None] = ignore_note

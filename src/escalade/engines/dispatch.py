@@ -1,4 +1,4 @@
-"""The part that engines with workers share: results come in, and a report says who did what."""
+"""Base class of engines with workers: collects results and reports on each worker's or node's share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from escalade.engines.results import Results
 
 @dataclass
 class NodeReport:
-    """One node's part, or one worker process's."""
+    """Share of one node or one worker process in the work."""
 
     name: str
     workers: int = 0
@@ -21,26 +21,26 @@ class NodeReport:
     env_steps: int = 0
     busy_seconds: float = 0.0
     lost_chunks: int = 0
-    """Chunks that were in the hands of workers that it lost."""
+    """Chunks of items that its lost workers had not finished."""
     repeated_chunks: int = 0
-    """Chunks that it was given because workers that had them were lost."""
+    """Chunks of lost workers that it ran again."""
 
 
 @dataclass
 class Report:
-    """Some jobs' work, by node id or by worker."""
+    """Work of some jobs, by node id or by worker."""
 
     nodes: dict[str, NodeReport] = field(default_factory=dict)
     seconds: float = 0.0
-    """Seconds in which jobs ran; for worker processes, also the seconds between two jobs."""
+    """Seconds during which jobs ran. For worker processes, this includes the time between jobs."""
 
     def idle_share(self, part: NodeReport) -> float:
-        """The share of a node's worker seconds in which there was nothing to do, from 0 to 1."""
+        """Return the share of a node's worker seconds that was idle, from 0 to 1."""
         whole = self.seconds * part.workers
         return min(1.0, max(0.0, 1 - part.busy_seconds / whole)) if whole > 0 else 0.0
 
     def line(self) -> str:
-        """All of it in one line, for people."""
+        """Return a summary in one line."""
         parts: Sequence[NodeReport] = list(self.nodes.values())
         workers = sum(part.workers for part in parts)
         idle = sum(self.idle_share(part) * part.workers for part in parts) / max(1, workers)
@@ -53,29 +53,29 @@ class Report:
 
 
 def max_items_per_worker(share: int, info: Mapping[str, Any]) -> int:
-    """Items that keep a worker busy, when ``share`` items are an even part of the whole.
+    """Return the number of items that keeps a worker busy.
 
     Args:
-        share: items of the job, divided by the workers; at least 1.
-        info: what the worker's work says of itself; see :meth:`escalade.engines.base.Work.info`.
+        share: items of the job divided by the number of workers, at least 1.
+        info: facts about the worker, see :meth:`escalade.engines.base.Work.info`.
     """
     slots = int(info["slots"])
     if info.get("refills", True):
-        return min(share, slots + max(1, slots // 2))  # half as many again in reserve
-    # Waves of one size: a last one that is nearly empty would cost as long as a full one.
+        return min(share, slots + max(1, slots // 2))  # 50% more in reserve
+    # Waves of equal size: a nearly empty last wave would take as long as a full one.
     waves = -(-share // slots)
     return -(-share // waves)
 
 
 class Dispatcher(ABC):
-    """An engine that hands items out to workers, whatever carries the messages between them.
+    """An engine that distributes items to workers, independent of the transport.
 
     Args:
-        steps: counts environment steps of some results, for the report.
+        steps: returns the number of environment steps of some results, for the report.
     """
 
     reports: Literal["nodes", "workers"]
-    """The subject of its report."""
+    """Unit of the report."""
 
     def __init__(self, steps: Callable[[Any], int] | None) -> None:
         self.on_note: Callable[[str], None] = ignore_note
@@ -91,20 +91,20 @@ class Dispatcher(ABC):
         return known[0]
 
     def take_report(self) -> Report:
-        """Return who did what since the last call."""
+        """Return the work done since the last call."""
         taken, self._report = self._report, Report()
         return taken
 
     @abstractmethod
     def _infos(self) -> list[dict[str, Any]]:
-        """The facts of the work of each worker that is ready."""
+        """Return :meth:`Work.info` of each worker that is ready."""
 
     @abstractmethod
     def _listen(self) -> None:
-        """Wait for messages of workers for a moment, and act on them."""
+        """Wait briefly for messages of workers and handle them."""
 
     def _gather(self) -> Results:
-        """Wait until no result of the job is missing."""
+        """Wait for all results of the job and return them."""
         while self._results.missing:
             self._listen()
             if self._infos():
@@ -112,7 +112,7 @@ class Dispatcher(ABC):
         return self._results
 
     def _take_in(self, part: NodeReport, results: Results, busy_seconds: float) -> None:
-        """Add a worker's results to the job's, and to its ``part`` of the report."""
+        """Add a worker's results to those of the job and to its ``part`` of the report."""
         part.busy_seconds += busy_seconds
         self._results.raised |= results.raised
         for items, rows in results.in_batches():

@@ -1,4 +1,4 @@
-"""The items of a job and their results, for engines that run in this process."""
+"""Items of a job and their results, for engines that run in this process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class JobDropped(Exception):
-    """The owner has given up a job, whose items may have no end: the worker turns to the next."""
+    """The owner cancelled the job, whose items may never end. The worker continues with the next job."""
 
 
 class ListFeed:
-    """Items 0 to ``items - 1`` in order, for one thread or for several that take from it.
+    """Items 0 to ``items - 1`` in order, for one or more threads.
 
-    ``on_wait`` is called between steps and before items are given out; what it raises ends the work.
-    ``most`` are given out at once, so that the first of several threads does not take all.
+    ``on_wait`` is called between steps and before items are handed out; an exception it raises ends the work.
+    At most ``most`` items are handed out at once, so that the first of several threads does not take all.
     """
 
     def __init__(
@@ -47,21 +47,21 @@ class ListFeed:
         with self._lock:
             self.results.put_many(items, rows)
 
-    def put_raised(self, item: int, words: str) -> None:
+    def put_raised(self, item: int, message: str) -> None:
         with self._lock:
-            self.results.raised[item] = words
+            self.results.raised[item] = message
 
     def alive(self) -> None:
-        """Look whether the owner still waits.
+        """Check that the owner is still waiting.
 
         Raises:
-            JobDropped: it has called :meth:`stop`.
+            JobDropped: :meth:`stop` was called.
         """
         self._on_wait()
         if self._stopped:
             raise JobDropped
 
     def stop(self) -> None:
-        """Give out no more, and end what runs between two of its steps."""
+        """Hand out no more items, and end running items before their next step."""
         with self._lock:
             self._next, self._stopped = self._items, True

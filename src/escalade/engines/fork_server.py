@@ -1,8 +1,8 @@
-"""The server that worker processes are forked from: multiprocessing's, started so that it serves us.
+"""Starts multiprocessing's fork server, the process that workers are forked from.
 
-multiprocessing keeps one such server per process. Everything here that changes a state of the whole
-process for a moment (an environment variable, ``sys.modules``) does so under one lock, because
-several threads may train at once.
+multiprocessing has one such server per process. Code here that briefly changes state of the whole
+process (an environment variable, ``sys.modules``) holds one lock, because several threads may train
+at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from escalade.engines.worker import OWNERS_SIGNALS
 from escalade.errors import InputError
 from escalade.support.own_process import is_own, is_worker
 
-# Names, because importing the module is the server's part: itself, and the variables that it reads.
+# Repeated here by name because only the server may import that module: its name and its variables.
 _SERVER = "escalade.engines.server"
 _FOLDER = "ESCALADE_SERVER_FOLDER"
 _OWN = "ESCALADE_OWN_SERVER"
@@ -35,62 +35,63 @@ _preloaded: list[str] = []
 
 
 def warm_up(modules: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
-    """Start the server that workers are forked from, and let it import ``modules`` meanwhile.
+    """Start the server that workers are forked from, and let it import ``modules`` in the background.
 
-    Returns at once. Workers then start in milliseconds, also when one has to be replaced, and
-    share the memory of what they import. Modules that are missing are skipped, and so are those
-    asked for when the server runs already. ``variables`` are environment variables that the modules
-    find while they are imported.
+    Returns immediately. Workers then start in milliseconds, replacements included, and share the memory
+    of the imported modules. Missing modules are skipped. If the server is already running, ``modules``
+    have no effect. ``variables`` are environment variables that are set while the modules are imported.
 
     Raises:
-        InputError: this process is a worker itself, or may have no children; or there is no folder for the
-            server's socket.
+        InputError: this process is a worker itself, it cannot start processes, or the folder of the
+            server's socket cannot be created.
     """
     if is_worker():
         raise InputError(
-            "a worker process cannot start worker processes: use `workers=0`, or keep what trains out of "
-            "modules that workers import (`if __name__ == '__main__':`)"
+            "a worker process cannot start worker processes: use `workers=0`, or put the training call "
+            "under `if __name__ == '__main__':` in modules that workers import"
         )
     with _lock:
         _preloaded.extend(module for module in modules if module not in _preloaded)
         forkserver.set_forkserver_preload([*_ALWAYS, *_preloaded])
-        # The tracker, the server and its workers inherit this thread's mask: signals to the whole
-        # process group (Ctrl-C, a terminal that closes, a batch system) are their owner's business.
+        # The tracker, the server and its workers inherit this thread's mask: signals to the whole process
+        # group (Ctrl-C, a closing terminal, a batch system) are handled by their owner.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
-        given = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
+        temporary = {**(variables or {}), **({_OWN: "1"} if is_own() else {})}
         try:
-            _leave_lost_server()
-            if multiprocessing.parent_process() is None:  # else it goes on using its parent's
-                given[_FOLDER] = _kept(get_temp_dir())
-            os.environ.update(given)
+            _forget_lost_server()
+            if multiprocessing.parent_process() is None:  # otherwise the parent's server is used
+                temporary[_FOLDER] = _recreated_at_exit(get_temp_dir())
+            os.environ.update(temporary)
             # The tracker first: its start unblocks SIGINT and SIGTERM, and the server's would start it.
             resource_tracker.ensure_running()
             signal.pthread_sigmask(signal.SIG_BLOCK, OWNERS_SIGNALS)
             forkserver.ensure_running()
-        except OSError as problem:  # of a full machine, of a TMPDIR without room, in a fork of what trains
-            mend = "set TMPDIR to a short path with room, or use `workers=0`"
-            raise InputError(f"worker processes cannot be started ({problem}): {mend}") from None
+        except (
+            OSError
+        ) as problem:  # no free process or memory, a full TMPDIR, or a fork of a training process
+            advice = "set TMPDIR to a short path on a disk with space, or use `workers=0`"
+            raise InputError(f"worker processes cannot be started ({problem}): {advice}") from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            for name in given:
+            for name in temporary:
                 os.environ.pop(name, None)
 
 
-def _leave_lost_server() -> None:
-    """Forget a server whose folder was removed, as cleaners of /tmp do: the next one gets a new folder."""
+def _forget_lost_server() -> None:
+    """Forget a server whose folder was removed, for example by a cleaner of /tmp."""
     server: Any = forkserver._forkserver
     address = server._forkserver_address
-    if address is None or address.startswith("\0") or os.path.exists(address):  # \0: not in a folder
+    if address is None or address.startswith("\0") or os.path.exists(address):  # \0: an abstract socket
         return
-    # The descriptor stays open: while this process lives, the lost server reports the ends of its workers.
+    # The descriptor stays open: the lost server still reports the exit of its workers to this process.
     server._forkserver_address = server._forkserver_alive_fd = server._forkserver_pid = None
     multiprocessing.current_process()._config["tempdir"] = None  # type: ignore[attr-defined]
 
 
 @cache
-def _kept(folder: str) -> str:
-    """Return multiprocessing's temporary folder, which it removes at exit."""
-    # It removes the folder with a priority of -100, and prints a traceback if it is gone.
+def _recreated_at_exit(folder: str) -> str:
+    """Return multiprocessing's temporary folder, and recreate it at exit if it is missing."""
+    # multiprocessing removes it with a priority of -100, and prints a traceback if it does not exist.
     Finalize(None, os.makedirs, args=(folder,), kwargs={"exist_ok": True}, exitpriority=-99)
     return folder
 
@@ -98,14 +99,14 @@ def _kept(folder: str) -> str:
 class WorkerProcess(ForkServerProcess):
     """A daemonic process that does not import the user's script.
 
-    It gets all it needs by value, so a five-line script needs no ``__main__`` guard.
+    Its arguments are passed by value, so a five-line script needs no ``__main__`` guard.
     """
 
     def __init__(self, target: Any, args: tuple[Any, ...]) -> None:
         super().__init__(target=target, args=args, daemon=True)
 
     def start(self) -> None:
-        """Start the process; the server too, where it died."""
+        """Start the process, and the server if it has died."""
         with _lock:
             warm_up()
             main = self._hidden = sys.modules["__main__"]
@@ -116,7 +117,7 @@ class WorkerProcess(ForkServerProcess):
                 sys.modules["__main__"] = main
 
     def __getstate__(self) -> dict[str, Any]:
-        # multiprocessing has by now read what it would have the process import of __main__. The rest
-        # of the start waits for the server; other threads may need __main__ meanwhile.
+        # multiprocessing has now read the parts of __main__ that the process would import. The rest of the
+        # start waits for the server, and other threads may need __main__ in that time.
         sys.modules["__main__"] = self._hidden
         return {name: value for name, value in vars(self).items() if name != "_hidden"}

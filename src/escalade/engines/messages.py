@@ -1,6 +1,6 @@
-"""A job on its way to worker processes: large arrays travel as descriptors of shared memory.
+"""Sends jobs to worker processes; large arrays are sent as descriptors of shared memory.
 
-Imports no numpy, as the server that workers are forked from imports this.
+Does not import numpy, because the server that workers are forked from imports this module.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from escalade.errors import InputError, one_line
 from escalade.support.shared_memory import LARGE, SharedMemory
 
 
-def dumped(value: Any, **how: Any) -> bytes:
-    """An object as cloudpickle writes it; ``how`` are keywords of ``cloudpickle.dumps``.
+def dumped(value: Any, **options: Any) -> bytes:
+    """Pickle an object with cloudpickle; ``options`` are keywords of ``cloudpickle.dumps``.
 
     Raises:
-        InputError: it holds something that cannot be sent to another process.
+        InputError: part of it cannot be sent to another process.
     """
     import cloudpickle
 
     try:
-        data: bytes = cloudpickle.dumps(value, **how)
+        data: bytes = cloudpickle.dumps(value, **options)
     except Exception as problem:
         raise InputError(
             f"the work cannot be sent to worker processes ({one_line(problem)}): "
@@ -34,17 +34,17 @@ def dumped(value: Any, **how: Any) -> bytes:
 
 
 class JobMessage:
-    """A job, pickled once for all workers; large arrays are copied only where they are not shared yet."""
+    """A job, pickled once for all workers. Large arrays are copied only if they are not shared yet."""
 
     def __init__(self, job: Any) -> None:
         self._large: list[SharedMemory] = []
-        # Not multiprocessing's own pickler: a tensor that it pickles can be unpickled by one worker only. A
-        # script's classes, of noise of its own say, go by value.
-        how = {"protocol": pickle.HIGHEST_PROTOCOL, "buffer_callback": self._stays_inside}
-        self._pickled = dumped(("job", job), **how)
+        # Not multiprocessing's pickler: a tensor that it pickles can be unpickled by one worker only. Classes
+        # of the user's script, such as a noise source, are pickled by value.
+        options = {"protocol": pickle.HIGHEST_PROTOCOL, "buffer_callback": self._is_small}
+        self._pickled = dumped(("job", job), **options)
 
     def send(self, messages: Connection) -> None:
-        """Send it to one worker.
+        """Send the job to one worker.
 
         Raises:
             OSError: the worker is dead.
@@ -55,7 +55,8 @@ class JobMessage:
                 reduction.send_handle(messages, memory.fd, None)
         messages.send_bytes(self._pickled)
 
-    def _stays_inside(self, buffer: pickle.PickleBuffer) -> bool:
+    def _is_small(self, buffer: pickle.PickleBuffer) -> bool:
+        """Return True if an array is pickled with the job. Otherwise, add it to the shared arrays."""
         with buffer.raw() as numbers:
             if numbers.nbytes < LARGE:
                 return True
@@ -74,10 +75,10 @@ class JobMessage:
 
 
 def received_job(messages: Connection, lengths: list[int]) -> Any:
-    """The message that follows ``("memory", lengths)``, whose large arrays lie in memory shared with others.
+    """Receive the message after ``("memory", lengths)``, whose large arrays are in shared memory.
 
-    Who writes to them gets pages of its own.
+    The memory is copied on write.
     """
     found = [SharedMemory.mapped(reduction.recv_handle(messages), size, mmap.ACCESS_COPY) for size in lengths]
-    # This reads what the parent process, which started this one, has just written.
+    # Trusted: the parent process, which started this one, has just written it.
     return pickle.loads(messages.recv_bytes(), buffers=found)  # noqa: S301

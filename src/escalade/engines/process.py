@@ -1,4 +1,4 @@
-"""One worker process as its engine sees it, and the orderly end of several."""
+"""The engine's view of a worker process, and the orderly shutdown of several."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from escalade.engines.worker import CLOSE_SECONDS, ByValue, serve
 from escalade.errors import InputError, one_line
 
 _FIRST_NOTE_SECONDS = 30.0  # of silence
-_MARGIN_SECONDS = 0.5  # for a worker to end by itself, after its time to close is over
+_MARGIN_SECONDS = 0.5  # for a worker to exit by itself after CLOSE_SECONDS
 
 
 class Worker:
-    """One process, and this side's ends of its two pipes.
+    """One process, and the engine's ends of its two pipes.
 
     Raises:
-        InputError: there may be no further process.
+        InputError: the process cannot be started.
     """
 
     def __init__(self, factory: Factory, name: str = "") -> None:
         self.name = name
-        """Number of its place among the workers; the worker that replaces it has the same."""
+        """Its number among the workers. A replacement has the same name."""
         self.info: dict[str, Any] = {}
-        """:meth:`Work.info`; empty until the work is built."""
+        """:meth:`Work.info`. Empty until the work is built."""
         self.items: set[int] = set()
-        """Items given to the worker and not yet done."""
+        """Unfinished items of the worker."""
         self.has_job = False
-        """True once it was sent the job that runs."""
-        self.heard()
+        """True once the current job has been sent to it."""
+        self.reset_silence()
         context = get_context("forkserver")
         self.messages, theirs = context.Pipe()
         their_lifeline, self._lifeline = context.Pipe(duplex=False)
@@ -42,47 +42,51 @@ class Worker:
         try:
             self._process.start()
         except (OSError, EOFError, MemoryError) as problem:
-            said = f"a worker process could not be started ({one_line(problem)})"
-            raise InputError(f"{said}: lower `workers`") from problem
+            text = f"a worker process could not be started ({one_line(problem)}): lower `workers`"
+            raise InputError(text) from problem
         theirs.close()
         their_lifeline.close()
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self._process.pid or 0
 
-    def heard(self) -> None:
-        """Begin to count anew: it gave a sign of life, or has nothing to do."""
+    def reset_silence(self) -> None:
+        """Restart the count of silent seconds, after a heartbeat or while the worker is idle."""
         self.silent_seconds = 0.0
         self.next_note = _FIRST_NOTE_SECONDS
 
-    def hang_up(self) -> None:
-        """Close the pipes: the worker closes its work and ends by itself."""
+    def close_pipes(self) -> None:
+        """Close the pipes, upon which the worker closes its work and exits."""
         self.messages.close()
         self._lifeline.close()
 
     def join(self, seconds: float | None) -> int | None:
-        """Wait for its end; its exit code, None while it goes on."""
+        """Wait up to ``seconds`` for the process to exit.
+
+        Returns:
+            The exit code, or None if it is still running.
+        """
         self._process.join(seconds)
         return self._process.exitcode
 
     def kill(self) -> int | None:
-        """End the process whatever it is doing; its exit code."""
-        self.hang_up()
+        """Kill the process and return its exit code."""
+        self.close_pipes()
         self._process.kill()
         return self.join(None)
 
 
 def stop_all(workers: list[Worker]) -> int | None:
-    """End workers, and forget them: all of them are given the same time to close their work.
+    """Shut down workers and empty the list. They close their work at the same time.
 
     Returns:
-        The exit code of the last.
+        The exit code of the last worker.
     """
     ending, workers[:] = list(workers), []
     for worker in ending:
-        worker.hang_up()
+        worker.close_pipes()
     deadline = time.monotonic() + CLOSE_SECONDS + _MARGIN_SECONDS
     code = None
     for worker in ending:
@@ -95,10 +99,10 @@ def stop_all(workers: list[Worker]) -> int | None:
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 
-def _leave_to_the_parent() -> None:
-    """Close the pipes to workers in a forked child: while it lives, they would not see their owner end."""
+def _close_inherited_pipes() -> None:
+    """Close the pipes to workers in a forked child; open copies would hide the owner's exit from workers."""
     for worker in list(_workers):
-        worker.hang_up()
+        worker.close_pipes()
 
 
-os.register_at_fork(after_in_child=_leave_to_the_parent)
+os.register_at_fork(after_in_child=_close_inherited_pipes)

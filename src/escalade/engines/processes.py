@@ -1,4 +1,4 @@
-"""Worker processes on this machine: started once, supervised, replaced when they die."""
+"""The engine of worker processes on this machine: starts, supervises and replaces them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from escalade.engines.silence import Silence
 from escalade.errors import EngineFailure
 
 _LISTEN_SECONDS = 0.2
-_MOST_DEATHS = 20  # in a row, beyond one of each worker, with not one result between them
+_MOST_DEATHS = 20  # in a row without a result, in addition to one for each worker
 
 
 class ProcessEngine(Dispatcher):
-    """The engine ``local``: runs items on ``workers`` processes, each with ``factory``'s work.
+    """The engine ``local``: runs items on ``workers`` processes, each with work that ``factory`` makes.
 
-    Items are handed out evenly; what does not fit a worker's slots waits here and goes to
-    whoever is free first. When a worker dies, its unfinished items are handed out again and
-    another takes its place; so it is when it gives no sign of life for ``step_timeout`` seconds.
+    Items are distributed evenly. Items that do not fit a worker's slots wait here for the first free worker.
+    A worker that dies, or sends no heartbeat for ``step_timeout`` seconds, is replaced, and its unfinished
+    items are distributed again.
 
-    This side and a worker's may never both be sending what does not fit the pipe, so a job goes only to
-    workers that read: those without items. One that is still inside a job that was given up is replaced.
+    Engine and worker would deadlock if both sent more than fits the pipe. A job is therefore sent only to
+    workers without items, which are reading. A worker that still runs a cancelled job is replaced.
 
     Raises:
-        InputError: the work cannot be sent to processes, or this process may have no children.
+        InputError: the work cannot be sent to processes, or this process cannot start processes.
     """
 
     reports = "workers"
@@ -44,13 +44,13 @@ class ProcessEngine(Dispatcher):
         warm_up()
         self._factory = factory
         self._job: Any = None
-        self._message: JobMessage | None = None  # the job as workers receive it, pickled once for all
+        self._message: JobMessage | None = None  # the job, pickled once for all workers
         self._waiting: deque[int] = deque()
         self._deaths = 0  # since the last result
         self._silence = Silence(options.step_timeout)
         self._reported = 0.0
         self._workers: list[Worker] = []
-        # Also when the owner forgets: workers ignore SIGTERM, with which multiprocessing would end them.
+        # In case close is not called: workers ignore the SIGTERM that multiprocessing sends at exit.
         self._end = Finalize(self, stop_all, args=(self._workers,), exitpriority=100)
         try:
             for number in range(options.workers):
@@ -61,19 +61,19 @@ class ProcessEngine(Dispatcher):
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the workers, for whoever watches them."""
+        """Process ids of the workers, for monitoring."""
         return [worker.pid for worker in self._workers]
 
     def run(self, job: Any, items: int) -> Results:
         return self.run_some(job, range(items))
 
     def run_some(self, job: Any, items: Sequence[int]) -> Results:
-        """Results of some of a job's items."""
+        """Run some items of a job and return their results."""
         self._reported = self._reported or time.monotonic()
         self._replace_busy()
         self._job, self._message, self._results = job, JobMessage(job), Results(len(items))
         count = len(self._workers)
-        # Every count-th item together: long and short episodes mix, and neighbours do not bunch.
+        # A stride of the number of workers: neighbouring items, often alike in length, go to different ones.
         self._waiting = deque(item for first in range(count) for item in items[first::count])
         self._share = -(-len(items) // count)
         self._silence.begin()
@@ -81,7 +81,7 @@ class ProcessEngine(Dispatcher):
             worker.has_job = False
             self._hand_out(worker)
         results = self._gather()
-        self._job = self._message = None  # which may be large
+        self._job = self._message = None  # frees memory
         now = time.monotonic()
         self._report.seconds += now - self._reported
         self._reported = now
@@ -94,7 +94,7 @@ class ProcessEngine(Dispatcher):
         return [worker.info for worker in self._workers if worker.info]
 
     def _replace_busy(self) -> None:
-        """Replace the workers that are still inside a job that was given up."""
+        """Replace the workers that still run a cancelled job."""
         self._waiting.clear()
         busy = [worker for worker in self._workers if worker.items]
         stop_all(list(busy))
@@ -103,7 +103,7 @@ class ProcessEngine(Dispatcher):
             self._replace(worker)
 
     def _hand_out(self, worker: Worker) -> None:
-        """Top a worker up to as much as it can be busy with."""
+        """Send a worker as many items as it has room for."""
         room = self._room(worker)
         if room <= 0:
             return
@@ -111,35 +111,35 @@ class ProcessEngine(Dispatcher):
         while len(items) < room and self._waiting and self._waiting[0] not in self._silence.suspects:
             items.append(self._waiting.popleft())
         worker.items.update(items)
-        with suppress(ConnectionError):  # it is dead: its end of the pipe says so next
+        with suppress(ConnectionError):  # the worker is dead; reading its pipe reports it next
             if not worker.has_job and self._message is not None:
                 worker.has_job = True
                 self._message.send(worker.messages)
             worker.messages.send(("items", items))
 
     def _room(self, worker: Worker) -> int:
-        """The number of further items that a worker may be given."""
+        """Return the number of further items that a worker may receive."""
         if not worker.info or not self._waiting:
             return 0
         suspects = self._silence.suspects
         if suspects and (self._waiting[0] in suspects or worker.items & suspects):
-            return 0 if worker.items else 1  # alone, so that it is known which one it was
+            return 0 if worker.items else 1  # alone, so that the cause can be identified
         return max_items_per_worker(self._share, worker.info) - len(worker.items)
 
     def _listen(self) -> None:
         by_connection = {worker.messages: worker for worker in self._workers}
-        # Not for ever: a signal that arrives just before the wait begins would not end it.
+        # With a timeout: a signal that arrives just before the wait would not interrupt it.
         for ready in wait(list(by_connection), _LISTEN_SECONDS):
             worker = by_connection[ready]  # type: ignore[index]
             try:
                 message = worker.messages.recv()
             except (EOFError, OSError):
-                self._bury(worker)
+                self._replace_dead(worker)
                 continue
-            worker.heard()
+            worker.reset_silence()
             self._receive(worker, *message)
             self._hand_out(worker)
-        for worker in self._silence.look(self._workers, self._job, self.on_note):
+        for worker in self._silence.overdue(self._workers, self._job, self.on_note):
             worker.kill()
             self._replace(worker)
 
@@ -157,23 +157,22 @@ class ProcessEngine(Dispatcher):
             worker.items -= done
             self._silence.suspects -= done
 
-    def _bury(self, worker: Worker) -> None:
-        """Replace a worker that died."""
+    def _replace_dead(self, worker: Worker) -> None:
         self._deaths += 1
-        if self._deaths > len(self._workers):  # not one event that ended them all: one of its items, perhaps
+        if self._deaths > len(self._workers):  # more than one event that killed all: perhaps one of its items
             self._silence.suspects |= worker.items
         code = stop_all([worker])
-        # One event may end all workers at once, however many there are: it is not theirs.
+        # One event, such as a full memory, may kill all workers at once and is not counted against them.
         if self._deaths >= len(self._workers) + _MOST_DEATHS:
             where = f", in {describe(self._job, min(worker.items))}," if len(worker.items) == 1 else ""
             raise EngineFailure(
                 f"workers died {self._deaths} times in a row without finishing anything "
-                f"(the last{where} {_how(code)}): run with `workers=0` to see why"
+                f"(the last{where} {_describe_exit(code)}): run with `workers=0` to see why"
             )
         self._replace(worker)
 
     def _replace(self, worker: Worker) -> None:
-        """Start another worker, and hand out again what this one had not finished."""
+        """Start a replacement, and distribute the unfinished items again."""
         self._workers[self._workers.index(worker)] = Worker(self._factory, worker.name)
         self._waiting.extendleft(sorted(worker.items, reverse=True))
         for other in self._workers:
@@ -187,7 +186,7 @@ class ProcessEngine(Dispatcher):
         raise problem
 
 
-def _how(code: int | None) -> str:
+def _describe_exit(code: int | None) -> str:
     if code is not None and code < 0:
-        return f"was ended by signal {-code}"
+        return f"was killed by signal {-code}"
     return f"exited with code {code}"

@@ -1,7 +1,7 @@
-"""The engines by name. A new engine is one file and one entry here.
+"""Engines by name. A new engine is one file and one entry here.
 
-An entry's home is called with a factory and :class:`EngineOptions` and gives an :class:`Engine`; its file is
-imported when the engine is asked for, so that its packages need not be there otherwise.
+An entry's home is called with a factory and :class:`EngineOptions` and returns an :class:`Engine`. Its file
+is imported only when the engine is used, so its packages are optional.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ ENGINES: Final[dict[str, Entry]] = {
 
 
 def start_engine(name: str, factory: Factory, workers: int, **options: Any) -> Engine:
-    """Start the engine called ``name`` with work that ``factory`` makes.
+    """Start the engine called ``name``.
 
     Args:
         name: a key of :data:`ENGINES`.
-        factory: makes the work of one worker; it travels to the workers by value (cloudpickle).
-        workers: how many; with 0 everything runs in this process, whatever the name.
+        factory: makes the work of one worker. It is sent to the workers by value (cloudpickle).
+        workers: number of workers. With 0, everything runs in this process and ``name`` has no effect.
         **options: the other fields of :class:`EngineOptions`.
 
     Raises:
-        InputError: there is no such engine, it misses a package, or it cannot keep a step timeout.
+        InputError: the engine is unknown, its package is missing, or it does not support a step timeout.
     """
     collect_garbage()
     entry = named("engine", name, ENGINES)
     if workers == 0:
         if options.get("step_timeout") is not None:
-            raise InputError("`step_timeout` needs worker processes: `workers=0` has none")
+            raise InputError("`step_timeout` needs worker processes; set `workers` to 1 or more")
         return InProcessEngine(factory)
     engine: Engine = entry.load()(factory, EngineOptions(workers, **options))
     return engine

@@ -1,8 +1,8 @@
-"""Imported first by the server that workers are forked from, and by nobody else.
+"""Sets up the server that workers are forked from. Only that server imports this module, before others.
 
-It outlives a process that is killed by a moment, and removes what that one could not: the folder in
-which multiprocessing keeps the server's socket. Then it ends at once: whoever reads the output of the
-process, which is the server's as well, waits for its end.
+If its owner is killed, the server lives a moment longer and removes the folder in which multiprocessing
+has the server's socket. Then it exits immediately: the server shares the owner's standard output, so a
+reader of that pipe waits until the server has exited, too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from escalade.engines.worker import one_blas_thread
 from escalade.support.own_process import claim
 
 FOLDER = "ESCALADE_SERVER_FOLDER"
-"""Environment variable that names the folder to the server, when the folder is its owner's to remove."""
+"""Environment variable with the folder of the socket, set if the server has to remove the folder."""
 
 OWN = "ESCALADE_OWN_SERVER"
-"""Environment variable that is there when the server's owner is a process of Escalade's own."""
+"""Environment variable that is set if the server's owner is a process of Escalade itself."""
 
 if os.environ.pop(OWN, None):
     claim()
@@ -31,6 +31,5 @@ def _end(folder: str | None) -> None:
     os._exit(0)
 
 
-# The first exit function that is registered is the last to run. Workers end without running it: they
-# are forks that leave through os._exit.
+# The exit function registered first runs last. Workers do not run it: they are forks that end in os._exit.
 atexit.register(_end, os.environ.pop(FOLDER, None))

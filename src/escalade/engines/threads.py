@@ -1,4 +1,4 @@
-"""Threads of this process: for work that waits, or that spends its time outside Python's lock."""
+"""The engine of threads, for work that waits or that releases Python's global interpreter lock."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 
 
 def start(factory: Factory, options: EngineOptions) -> ThreadEngine:
-    """The engine ``threads``.
+    """Start the engine ``threads``.
 
     Raises:
-        InputError: there is a step timeout, and a thread cannot be ended from outside.
+        InputError: a step timeout is set; a thread cannot be ended from outside.
     """
     if options.step_timeout is not None:
-        raise InputError("`step_timeout` needs worker processes: a thread cannot be ended from outside")
+        raise InputError(
+            "`step_timeout` needs worker processes (threads cannot be killed): use `engine=local`"
+        )
     return ThreadEngine(factory, options.workers)
 
 
 class ThreadEngine:
-    """Runs items on ``workers`` threads, each with work of its own that ``factory`` makes."""
+    """Runs items on ``workers`` threads, each with its own work made by ``factory``."""
 
     def __init__(self, factory: Factory, workers: int) -> None:
         self.on_note: Callable[[str], None] = ignore_note
@@ -52,7 +54,7 @@ class ThreadEngine:
         shares = [self._pool.submit(_serve, work, job, feed) for work in self._works]
         try:
             wait(shares, return_when=FIRST_EXCEPTION)
-        finally:  # after a failure or Ctrl-C, what runs ends between two steps, as it may have no end
+        finally:  # after a failure or Ctrl-C, running items end before their next step, as they may never end
             feed.stop()
             wait(shares)
         for share in shares:

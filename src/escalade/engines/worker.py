@@ -1,6 +1,6 @@
-"""A worker process: builds the work, then serves jobs until its engine goes away.
+"""Main program of a worker process: builds the work, then runs jobs until the engine closes the pipe.
 
-Imports little, and no torch: it is loaded before the first worker is forked.
+Imports little, and not torch, because it is loaded before the first worker is forked.
 """
 
 from __future__ import annotations
@@ -31,47 +31,48 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OWNERS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""The signals that a terminal, service manager or batch system sends to every process of a group."""
+"""Signals that a terminal, service manager or batch system sends to every process of a group."""
 
 CLOSE_SECONDS = 2.0
-"""The seconds that work may take to close, once the engine has gone."""
+"""Seconds that the work may take to close after the engine has closed the pipe."""
 
 _FLUSH_SECONDS = 0.02
-_ALIVE_SECONDS = SHORTEST_TIMEOUT / 5  # between signs of life while there are no results to send
+_ALIVE_SECONDS = SHORTEST_TIMEOUT / 5  # between heartbeats while no results are ready
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ByValue:
-    """Carries an object to a worker by cloudpickle: classes of the user's script travel whole."""
+    """Sends an object to a worker with cloudpickle, classes of the user's script by value."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
 
     def __reduce__(self) -> Any:
-        # Anew for each worker: what holds shared memory is handed over while its process is started.
+        # Pickled anew for each worker: shared memory is handed over while its process starts.
         return Pickled, (dumped(self._value),)
 
 
 class Pickled:
-    """The form in which a worker receives a :class:`ByValue`."""
+    """A :class:`ByValue` as received by a worker."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     def load(self) -> Any:
-        """The object."""
+        """Unpickle and return the object. Call this once."""
         import cloudpickle
 
-        # This reads what the parent process, which started this one, has just written. Read once, as it may
-        # be as large as a model.
+        # Trusted: the parent process, which started this one, has just written it. Freed, since it may be
+        # as large as a model.
         data, self._data = self._data, b""
         return cloudpickle.loads(data)
 
 
 def one_blas_thread() -> None:
-    """Let BLAS, which reads these variables when it is loaded, use one thread: a worker is one of N.
+    """Restrict BLAS to one thread, since a worker is one of N. BLAS reads the variables when it is loaded.
 
-    Whatever the user's shell says: the bits of a product may depend on the number of threads.
+    Settings of the user's shell are overridden, because the rounding of a product may depend on the number
+    of threads.
     """
     # The user's program may have started the server, which then loaded numpy without these variables.
     late = "numpy" in sys.modules and any(os.environ.get(name) != "1" for name in _ONE_THREAD)
@@ -79,15 +80,15 @@ def one_blas_thread() -> None:
     if late:
         from threadpoolctl import threadpool_limits
 
-        threadpool_limits(1, user_api="blas")  # for good: the process has no other purpose
+        threadpool_limits(1, user_api="blas")  # never undone: the process has no other purpose
 
 
 def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
-    """Main function of a worker process."""
+    """Run the worker process."""
     _leave_signals_to_the_owner()
     _let_work_fork(messages, lifeline)
-    # The owner ends this process as a daemon. multiprocessing forbids daemons to start processes of their
-    # own, which simulators and loaders of data do: here it looks at this entry.
+    # The owner ends this process as a daemon. multiprocessing reads this entry to forbid daemons to start
+    # processes, but simulators and data loaders do.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     one_blas_thread()
     become_worker()
@@ -97,25 +98,25 @@ def serve(factory: Pickled, messages: Connection, lifeline: Connection) -> None:
         collect_garbage()
         _serve(loaded, messages)
     except _EngineGone:
-        pass  # and with it whoever wanted a result
+        pass  # its results are not needed anymore
     except EscaladeError as problem:
         _report(messages, type(problem), str(problem), "")
-    except BaseException as problem:  # noqa: BLE001 - whatever it is, sys.exit included, the parent raises it
+    except BaseException as problem:  # noqa: BLE001 - the parent raises it, SystemExit included
         _report(messages, None, with_place(problem), traceback.format_exc())
 
 
 def _watch(lifeline: Connection) -> None:
-    """Start the thread that ends this process with its engine.
+    """Start the thread that ends this process when its engine ends.
 
     Raises:
-        InputError: there may be no further thread.
+        InputError: the thread cannot be started.
     """
     try:
         threading.Thread(target=_end_with_engine, args=(lifeline,), daemon=True).start()
     except RuntimeError as problem:
         raise InputError(
             f"a worker process cannot start a thread ({problem}): lower `workers`, or raise the limit of "
-            "processes and threads (ulimit -u, or pids of a cgroup)"
+            "processes and threads (ulimit -u, or the pids limit of the cgroup)"
         ) from problem
 
 
@@ -133,7 +134,8 @@ def _serve(factory: Factory, messages: Connection) -> None:
 
 def _leave_signals_to_the_owner() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Handlers and no mask: what an environment starts would inherit a mask, and could not be ended.
+    # Handlers instead of a mask: processes that an environment starts would inherit a mask, and SIGTERM could
+    # not end them.
     others = [number for number in OWNERS_SIGNALS if number != signal.SIGINT]
     for number in others:
         signal.signal(number, _do_nothing)
@@ -142,8 +144,8 @@ def _leave_signals_to_the_owner() -> None:
 
 
 def _let_work_fork(*pipes: Connection) -> None:
-    """Let processes that the work forks be ended, and not be taken for this one."""
-    # multiprocessing ends them with SIGTERM, perhaps before they have any handlers but those they inherit.
+    """Make processes that the work forks killable, and close their copies of the pipes."""
+    # multiprocessing ends them with SIGTERM, perhaps while they still have the inherited handlers.
     os.register_at_fork(
         before=partial(signal.pthread_sigmask, signal.SIG_BLOCK, [signal.SIGTERM]),
         after_in_parent=partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, [signal.SIGTERM]),
@@ -152,7 +154,7 @@ def _let_work_fork(*pipes: Connection) -> None:
 
 
 def _begin_fork(pipes: Sequence[Connection]) -> None:
-    for pipe in pipes:  # by whose end the engine knows that this worker has died
+    for pipe in pipes:  # an open copy would hide the death of this worker from the engine
         if not pipe.closed:
             pipe.close()
     if signal.getsignal(signal.SIGTERM) is _do_nothing:
@@ -161,7 +163,7 @@ def _begin_fork(pipes: Sequence[Connection]) -> None:
 
 
 def _do_nothing(number: int, frame: FrameType | None) -> None:
-    """Handle a signal."""
+    """Ignore a signal."""
 
 
 def _report(messages: Connection, kind: type[EscaladeError] | None, text: str, trace: str) -> None:
@@ -170,7 +172,7 @@ def _report(messages: Connection, kind: type[EscaladeError] | None, text: str, t
 
 
 def _end_with_engine(lifeline: Connection) -> None:
-    """Wait until the engine's end closes, as it does when its process dies; then give the work its time."""
+    """Wait until the engine closes its end or dies, then exit after ``CLOSE_SECONDS``."""
     with suppress(EOFError, OSError):
         lifeline.recv_bytes()
     time.sleep(CLOSE_SECONDS)
@@ -178,7 +180,7 @@ def _end_with_engine(lifeline: Connection) -> None:
 
 
 class _EngineGone(Exception):
-    """The other end of the pipe is closed."""
+    """The engine has closed its end of the pipe."""
 
 
 class _PipeFeed:
@@ -187,12 +189,12 @@ class _PipeFeed:
         self._poll = select.poll()
         self._poll.register(messages, select.POLLIN)
         self._items: deque[int] = deque()
-        self._jobs: deque[Any] = deque()  # that were not begun
+        self._jobs: deque[Any] = deque()  # not started yet
         self._results = Results(0)
         self._sent = self._busy_since = time.monotonic()
 
     def next_job(self) -> Any:
-        """Wait for a job, once the one before has been handed in."""
+        """Send the results of the previous job, then wait for the next."""
         while not self._jobs:
             self.flush()
             self._wait()
@@ -204,7 +206,7 @@ class _PipeFeed:
         while wait and not self._items and not self._jobs:
             self.flush()
             self._wait()
-        if self._jobs:  # what is there are its items
+        if self._jobs:  # the items belong to the next job
             return []
         return [self._items.popleft() for _ in range(min(most, len(self._items)))]
 
@@ -216,8 +218,8 @@ class _PipeFeed:
         self._results.put_many(items, rows)
         self._flush_if_due()
 
-    def put_raised(self, item: int, words: str) -> None:
-        self._results.raised[item] = words
+    def put_raised(self, item: int, message: str) -> None:
+        self._results.raised[item] = message
 
     def alive(self) -> None:
         if time.monotonic() - self._sent > _ALIVE_SECONDS:
@@ -228,7 +230,7 @@ class _PipeFeed:
             self.flush()
 
     def flush(self) -> None:
-        """Send the results so far: what is sent survives this process."""
+        """Send the results so far. Sent results are not lost if this process dies."""
         if self._results.missing:
             now = time.monotonic()
             self.send(("results", self._results, now - self._busy_since))
@@ -243,16 +245,16 @@ class _PipeFeed:
         self._sent = time.monotonic()
 
     def _wait(self) -> None:
-        began = time.monotonic()
+        started = time.monotonic()
         self._receive()
-        self._busy_since += time.monotonic() - began
+        self._busy_since += time.monotonic() - started
 
     def _receive(self) -> None:
         try:
             kind, content = self._messages.recv()
         except (EOFError, OSError):
             raise _EngineGone from None
-        if kind == "memory":  # an OSError here is too little memory: a failure, and no reason to leave
+        if kind == "memory":  # an OSError here means too little memory, not a closed pipe
             kind, content = received_job(self._messages, content)
         if kind == "job":
             self._jobs.append(content)
