@@ -88,7 +88,7 @@ def options() -> str:
         groups.setdefault(option.metadata["group"], []).append(f"| {row} |")
     head = "| option | flag | default | what it does | who takes it |\n| --- | --- | --- | --- | --- |"
     return "\n\n".join(
-        f"## {title[0].upper()}{title[1:]}\n\n{head}\n" + "\n".join(rows) for title, rows in groups.items()
+        f"### {title[0].upper()}{title[1:]}\n\n{head}\n" + "\n".join(rows) for title, rows in groups.items()
     )
 
 

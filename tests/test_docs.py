@@ -25,8 +25,16 @@ _spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
 tables = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(tables)
 
-LONG = ["environment.md", "export.md", "networks.md", "novelty.md", "library.md", "rewards.md", "seeds.md"]
-LONG += sorted(page.name for page in DOCS.glob("migration*.md"))
+LONG = [
+    "environment.md",
+    "files.md",
+    "library.md",
+    "migration.md",
+    "networks.md",
+    "novelty.md",
+    "rewards.md",
+    "runs.md",
+]
 SHORT = sorted(
     page.name for page in DOCS.glob("*.md") if page.name not in LONG and BLOCK.search(page.read_text())
 )

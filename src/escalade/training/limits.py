@@ -191,7 +191,7 @@ def strictness(tries: int) -> float:
 
     0 for the first, which is the field's criterion. Where means of returns are near a normal distribution and
     the policy is no better than the target, later ones pass by luck with a chance of at most 1 / (2 k²) each,
-    and all of them together with 0.33. Rare failures are another matter: docs/seeds.md.
+    and all of them together with 0.33. Rare failures are another matter: docs/runs.md.
     """
     return NormalDist().inv_cdf(1 - 0.5 / tries**2) if tries > 1 else 0.0
 
