@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 round_alike()
 
-# Imported when first used: most need torch.
+# Imported on first use, as most of them need torch.
 _PUBLIC = {
     "escalade.api.evaluate": ("evaluate", "render"),
     "escalade.api.evolve": ("evolve", "load_evolved"),
@@ -68,7 +68,7 @@ _PUBLIC = {
     "escalade.wings.publish.export": ("export",),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
-if not TYPE_CHECKING:  # type checkers would take any name for one of the package
+if not TYPE_CHECKING:  # with __getattr__, type checkers would accept any name
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __version__ = "0.2.0.dev0"

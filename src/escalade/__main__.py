@@ -9,10 +9,10 @@ from typing import NoReturn
 
 def run() -> NoReturn:
     """Run the command line."""
-    # First of all: Ctrl-C while numpy is still being imported is no reason for a traceback.
+    # Set first, so that Ctrl-C while numpy is being imported prints no traceback.
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
-    # As with python -m: my_package.my_module is looked for where the user stands, too.
-    with suppress(FileNotFoundError):  # a folder that somebody has removed
+    # As with python -m, modules in the current folder can be imported.
+    with suppress(FileNotFoundError):  # the current folder was removed
         if os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())
     from escalade.cli.main import run as run_command

@@ -1,4 +1,4 @@
-"""The errors that Escalade raises: one class for the user's mistakes, three for what fails around it."""
+"""Exceptions of Escalade: one class for invalid input, three for failures at run time."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-_LONGEST = 4000  # characters of a message: what others raise may hold megabytes
-_SHORT = 200  # of an exception where there may be one for each member
-_LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(__file__))  # Python's and ours
+_LONGEST = 4000  # characters in a message; other libraries' messages may hold megabytes
+_SHORT = 200  # characters of an exception that every member may raise
+_LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(__file__))  # Python's and Escalade's
 
 
 class EscaladeError(Exception):
-    """Base of everything Escalade raises on purpose; its message is one line.
+    """Base class of all exceptions that Escalade raises on purpose, with a message of one line.
 
-    Arguments and options stand in backticks in it, as `population` or `workers=0`. The command line
-    writes them as its flags, ``--population`` and ``--workers 0``, where the command has them.
-    ``exit_code`` is what the command line exits with.
+    The message has arguments and options in backticks, as in `population` or `workers=0`. The command line
+    prints them as flags, ``--population`` and ``--workers 0``, if the command has such flags.
+    ``exit_code`` is the exit code of the command line.
     """
 
     exit_code = 1
@@ -28,50 +28,48 @@ class EscaladeError(Exception):
 
 
 class InputError(EscaladeError, ValueError):
-    """The user's input is wrong: the message names the input and what to do about it."""
+    """Invalid input from the user; the message names the input and what to do about it."""
 
     exit_code = 2
 
 
 class Diverged(InputError):
-    """A search distribution left the range of numbers that can be computed with."""
+    """A search distribution left the range of numbers that floating point can represent."""
 
 
 class EnvironmentFailure(EscaladeError, RuntimeError):
-    """The environment (or the user's fitness function) raised; the message says how to reproduce it."""
+    """The environment or the user's fitness function raised; the message names how to reproduce it."""
 
 
 class EngineFailure(EscaladeError, RuntimeError):
-    """Work could not be done: workers keep dying."""
+    """The work could not be done because workers keep dying."""
 
 
 class StorageFailure(EscaladeError, RuntimeError):
-    """The run folder cannot be written: the disk is full or went away."""
+    """The run folder cannot be written, for example because the disk is full or was removed."""
 
 
 Catch = bool | type[Exception] | tuple[type[Exception], ...]
-"""Exceptions of the user's function that count as the worst of their generation: True for all, or types."""
+"""Exceptions of the user's function that count as the worst of a generation: True for all, or types."""
 
 
 def caught(catch: Catch) -> tuple[type[BaseException], ...]:
-    """Return ``catch`` as types of exceptions.
+    """Return ``catch`` as a tuple of exception types.
 
     Raises:
-        InputError: it holds something else.
+        InputError: ``catch`` holds anything but exception types.
     """
     if isinstance(catch, bool):
         return (Exception, SystemExit) if catch else ()
     types = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(one, type) and issubclass(one, Exception) for one in types):
-        raise InputError(
-            f"catch {catch!r} must be True, or types of exceptions such as (ValueError, OSError)"
-        )
+        raise InputError(f"catch {catch!r} must be True or exception types such as (ValueError, OSError)")
     return types
 
 
 @contextmanager
 def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
-    """Have an InputError begin with ``subject`` and a colon, and be a ``kind``; an empty one is left out."""
+    """Prefix the message of an InputError with ``subject``, if not empty, and raise it as ``kind``."""
     try:
         yield
     except InputError as problem:
@@ -79,44 +77,44 @@ def about(subject: str, kind: type[InputError] = InputError) -> Iterator[None]:
 
 
 def one_line(problem: BaseException) -> str:
-    """An exception in one line: ``TypeError: its message``."""
+    """Return an exception as one line: ``TypeError: its message``."""
     return " ".join(f"{type(problem).__name__}: {text_of(problem)}".split())
 
 
 def text_of(problem: BaseException) -> str:
-    """Return an exception's message; Python's own words if its ``__str__`` raises."""
+    """Return an exception's message, or Python's placeholder if its ``__str__`` raises."""
     try:
         return str(problem)
-    except Exception:  # noqa: BLE001 - of the user's class, while its error is being reported
+    except Exception:  # noqa: BLE001 - the user's class may raise anything
         return "<exception str() failed>"
 
 
 def with_place(problem: BaseException) -> str:
-    """An exception in one line, with where it was raised: ``TypeError: its message (line N of FILE)``."""
+    """Return an exception as one line with its place: ``TypeError: its message (line N of FILE)``."""
     return f"{one_line(problem)} ({place_of(problem)})"
 
 
 def in_words(problem: BaseException) -> str:
-    """The same with a short message, for what may be raised in each member."""
-    said = one_line(problem)
-    return f"{said if len(said) <= _SHORT else f'{said[:_SHORT]}...'} ({place_of(problem)})"
+    """Return the same with the message cut to 200 characters, for exceptions that every member may raise."""
+    line = one_line(problem)
+    return f"{line if len(line) <= _SHORT else f'{line[:_SHORT]}...'} ({place_of(problem)})"
 
 
 def place_of(problem: BaseException) -> str:
-    """The place where an exception was raised: ``line N of FILE``, the innermost that is no library's."""
+    """Return ``line N of FILE`` for the innermost frame outside libraries, or the innermost of all."""
     frames = traceback.extract_tb(problem.__traceback__)
-    where = next((frame for frame in reversed(frames) if _is_users(frame.filename)), frames[-1])
-    return f"line {where.lineno} of {os.path.basename(where.filename)}"
+    place = next((frame for frame in reversed(frames) if _is_users(frame.filename)), frames[-1])
+    return f"line {place.lineno} of {os.path.basename(place.filename)}"
 
 
 def _is_users(file: str) -> bool:
-    """Return whether the file is the user's: not of Python, of an installed package, or of Escalade."""
+    """Return False for files of Python, of installed packages and of Escalade."""
     installed = "site-packages" in file or "dist-packages" in file
     return not installed and not file.startswith((*_LIBRARIES, "<"))
 
 
 def shortened(message: str) -> str:
-    """The message, cut in its middle where it is very long: its end tells the mend."""
+    """Cut the middle of a very long message; its last sentence says how to fix the problem."""
     if len(message) <= _LONGEST:
         return message
     ends = _LONGEST // 2

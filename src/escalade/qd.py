@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from escalade.api.named import named
+from escalade.api.named import code_to_names
 from escalade.api.opening import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import OPTIONS, Config
@@ -93,7 +93,9 @@ def evaluator(
     if options.get("behaviour") is None:
         raise InputError("`behaviour` is missing: give info:KEY, observation:NUMBER, ram or a function")
     # The best action: a solution's behaviour is to be its own, not that of a draw.
-    values = from_values(named({"env": env, "head": "plain"} | options)) | {"normalize_observations": False}
+    values = from_values(code_to_names({"env": env, "head": "plain"} | options)) | {
+        "normalize_observations": False
+    }
     config = Config(**values)
     warm_up_for(config, network)
     with one_thread():

@@ -74,7 +74,7 @@ def test_a_file_without_its_run(run, tmp_path, capsys):
     assert (facts["env"], facts["checkpoint"]) == ("Pendulum-v1", "carried.safetensors")
     assert facts["return_mean"] == found.mean
     assert cli.main(arguments) == 0
-    assert "environment: carried.safetensors keeps none" in capsys.readouterr().out
+    assert "environment, which carried.safetensors does not store" in capsys.readouterr().out
     for name in ("eval", "render"):
         assert cli.main([name, str(file), "--checkpoint", "best"]) == 2
         assert "--checkpoint best: a policy's file has none" in capsys.readouterr().err

@@ -452,7 +452,7 @@ def test_saved_parameters_load_into_a_module_like_it(tmp_path):
     result = evolve(network(), loss, run_dir=path, **QUICK)
     loaded = load_evolved(path, network(seed=5))
     assert worth(loaded) == pytest.approx(result.eval_return_mean)
-    with pytest.raises(InputError, match="best=True is for a run folder"):
+    with pytest.raises(InputError, match="best=True needs a run folder"):
         load_evolved(path / "policy.safetensors", network(), best=True)
     best = load_evolved(path, network(seed=5), best=True)
     assert worth(best) == pytest.approx(result.best_return)
@@ -803,10 +803,10 @@ def test_nan_parameters_are_refused():
         ({"eval_every": -1}, "eval_every -1"),
         ({"workers": -1}, "workers -1"),
         ({"engine": "thread"}, "did you mean threads"),
-        ({"batch_size": 4}, "batch_size is for batched=True"),
+        ({"batch_size": 4}, "batch_size needs batched=True"),
         ({"batched": True, "batch_size": 0}, "batch_size 0"),
-        ({"batched": True, "workers": 2}, "would idle: set batch_size"),
-        ({"resume": True}, "goes on from run_dir"),
+        ({"batched": True, "workers": 2}, "has no effect; set batch_size"),
+        ({"resume": True}, "needs the folder of the run"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):
@@ -1026,7 +1026,7 @@ def test_an_interrupt_after_the_last_generation_loses_nothing(tmp_path, monkeypa
 def test_a_folder_of_train_is_not_taken_over(tmp_path):
     options = {"population": 4, "workers": 0, "generations": 1, "verbose": False, "preset": None}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "r", **options)
-    with pytest.raises(InputError, match=r"a run of escalade.train: go on with escalade.resume"):
+    with pytest.raises(InputError, match=r"a run of escalade.train; continue it with escalade.resume"):
         evolve(network(), total, run_dir=run, resume=True, **QUICK)
 
 

@@ -110,7 +110,7 @@ def test_weights_of_half_precision_are_cast_from_a_centre_that_is_not(perturbati
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"workers": 2}, f"device '{PLACE}' computes in this process: leave workers=2 out"),
+        ({"workers": 2}, f"device '{PLACE}' computes in this process; remove workers=2"),
         ({"strategy": "pgpe"}, "PGPE does not work with device"),
         ({"strategy": "cma-es", "lr": None}, "CMAES does not work with device"),
         ({"device": "meta"}, "device 'meta' cannot be used here"),

@@ -63,7 +63,7 @@ def test_an_evaluation_of_a_forgiving_run_counts_failed_episodes_and_says_so(tmp
     words = ["eval", str(run.folder.path), "--episodes", "40", "--seed", "1", "--workers", "0"]
     assert cli.main([*words, "--env-kwargs", '{"every": 14}']) == 0
     assert found.raised.startswith("RuntimeError: the arm fell off (line ")
-    said = f", {found.failed} failed, and count as the worst of the others (one raised {found.raised})"
+    said = f", {found.failed} failed (counted as the worst of the others) (one raised {found.raised})"
     assert said in capsys.readouterr().out
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):  # there is nothing else to say
         escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})

@@ -7,7 +7,7 @@ import escalade
 from escalade.api.opening import opening
 from escalade.config.options import Config
 
-ENDS = " There is no limit and no target: Ctrl-C ends the run, saved."
+ENDS = " No limit or target is set; press Ctrl-C to save the run and stop."
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """``--help`` answers: what a flag takes, what it is when it is not given, and how a command is used."""
 
 import argparse
+import itertools
 import re
 import shlex
 
@@ -77,9 +78,21 @@ def test_resume_lists_only_what_may_change():
     assert {action.dest for action in flags("train")} > set(RESUMABLE)
 
 
+def examples_of(parser):
+    """The example calls that a help text begins with, below its title."""
+    lines = parser.description.splitlines()
+    assert (lines[1], lines[2]) in (("", "example:"), ("", "examples:"))
+    return [line.strip() for line in itertools.takewhile(str.strip, lines[3:])]
+
+
+def test_the_help_of_all_commands_begins_with_examples():
+    for example in examples_of(cli.make_parser()):
+        assert cli.parse(shlex.split(example)[1:]).command
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_are_commands(command):
-    examples = [line.strip() for line in parsers()[command].epilog.splitlines()[1:]]
+    examples = examples_of(parsers()[command])
     assert examples
     for example in examples:
         name, *arguments = shlex.split(example)
@@ -89,8 +102,7 @@ def test_the_examples_are_commands(command):
 
 
 def test_the_examples_of_train_are_configs():
-    examples = [shlex.split(line)[1:] for line in parsers()["train"].epilog.splitlines()[1:]]
-    for words in examples:
+    for words in [shlex.split(line)[1:] for line in examples_of(parsers()["train"])]:
         if not {"--from", "--config"} & set(words):  # whose files are not here
             assert config_typed(cli.parse(words)).env == words[1]
 

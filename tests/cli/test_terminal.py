@@ -18,8 +18,8 @@ def test_a_panel_follows_a_resize_and_ctrl_c_leaves_it_whole(tmp_path):
     run = tmp_path / "run"
     with terminal(*ENDLESS, "--run-dir", run, cwd=tmp_path, columns=100) as screen:
         screen.until(lambda: widths(screen.shown))
-        first = "CartPole-v1: starting in this process… There is no limit and no target: Ctrl-C ends the run"
-        assert screen.shown.splitlines()[0] == f"{first}, saved."
+        first = "CartPole-v1: starting in this process… No limit or target is set"
+        assert screen.shown.splitlines()[0] == f"{first}; press Ctrl-C to save the run and stop."
         screen.resize(60)
         screen.until(lambda: 58 in widths(screen.shown))
         screen.type("\x03")

@@ -51,5 +51,5 @@ def test_an_environment_without_a_window_says_so(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("how", [{}, {"output": "film.gif", "live": True}])
 def test_a_film_or_a_window(run, how):
-    with pytest.raises(escalade.InputError, match="give `output`, the film to make, or `live`"):
+    with pytest.raises(escalade.InputError, match="pass either `output`, to film the episode, or `live`"):
         escalade.render(run, **how)

@@ -131,7 +131,7 @@ def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
         ("eval run --centre 2", "--centre 2: the run has 2, and the first is 0"),
         ("eval run --centre x", "--centre 'x' must be a whole number of at least 0"),
         ("eval run --centre 0 --checkpoint best", "has one best policy, whatever --centre 0 is"),
-        ("eval run/policy.safetensors --centre 0", "--centre 0: a policy's file holds one"),
+        ("eval run/policy.safetensors --centre 0", "--centre 0 has no effect with a policy file"),
         (
             f"train {ENV} --behaviour info:where --novelty ns:centres=0",
             "centres must be a whole number from 1",

@@ -1,4 +1,4 @@
-"""Look at a trained policy: fresh episodes, and a film."""
+"""Evaluate a trained policy on fresh episodes, and film it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
-from escalade.api.named import named
+from escalade.api.named import code_to_names
 from escalade.api.opening import warm_up_for
 from escalade.config.conversion import from_values
 from escalade.config.options import Config
@@ -29,38 +29,38 @@ from escalade.training.notes import check_failures, words_of
 from escalade.training.parts import Parts, make_parts
 from escalade.training.saved import SavedPolicy, refuse_checkpoint
 
-if TYPE_CHECKING:  # a stub alone
+if TYPE_CHECKING:  # exists as a stub only
     from escalade.config.keywords import BackendName
 
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """Returns of fresh episodes, and what they say of the policy.
+    """Returns, lengths and infos of fresh episodes.
 
-    If the policy draws its actions (``head="sample"``), these are episodes with drawn actions, and
-    :attr:`deterministic_returns` has the same episodes with the best ones.
+    If the policy samples its actions (``head="sample"``), these are episodes with sampled actions, and
+    :attr:`deterministic_returns` has the same episodes with the best actions.
     """
 
     returns: np.ndarray[Any, np.dtype[np.float64]]
     """Shape (episodes,): sums of the environment's own rewards."""
     lengths: np.ndarray[Any, np.dtype[np.int64]]
-    """Shape (episodes,), in the policy's steps."""
+    """Shape (episodes,), in steps of the policy."""
     infos: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=dict)
-    """Numbers of the episodes' last infos by ``info_keys``, shape (episodes,): NaN where there was none."""
+    """Numbers from the episodes' last infos by key, of shape (episodes,); NaN if an info lacks the key."""
     generation: int | None = None
-    """Generation of the policy that was evaluated: the number of updates of its centre."""
+    """Generation of the evaluated policy, the number of updates of its centre."""
     params_sha256: str = ""
-    """Digest of its centre and normaliser; the summary's, where it is the policy that the run ended with.
-    Of a policy's file that normalises it is another: the file keeps no sums."""
+    """Digest of its centre and normaliser. For the policy that the run ended with, it equals the summary's.
+    For a policy file with normalisation it differs, as the file does not store the normaliser's sums."""
     failed: int = 0
-    """Episodes that failed, of a run with ``on_error="worst"``: they count as the worst of the others."""
+    """Number of failed episodes in a run with ``on_error="worst"``; they count as the worst of the others."""
     behaviours: np.ndarray[Any, np.dtype[np.float32]] | None = None
-    """Behaviours of the episodes, shape (episodes, size); None where nobody asked for any."""
+    """Behaviours of the episodes, shape (episodes, size), or None if none were requested."""
     raised: str | None = None
-    """The exception of the first failed episode that raised one, in words; None where none did."""
+    """The first exception that a failed episode raised, as text, or None."""
 
     deterministic_returns: np.ndarray[Any, np.dtype[np.float64]] | None = None
-    """Returns of the best actions, shape (episodes,); None if the policy does not draw its actions."""
+    """Returns with the best actions, shape (episodes,), or None if the policy does not sample its actions."""
 
     @property
     def mean(self) -> float:
@@ -91,40 +91,42 @@ def evaluate(
     """Run fresh episodes of a run's unperturbed policy, without action noise.
 
     Args:
-        run: the run's folder, what :func:`escalade.train` returned, ``zoo:NAME``, or a policy's file. A file
-            names its environment, but none of the run's ``env_kwargs``, wrappers and limits: it is played
-            without.
-        episodes: how many.
-        seed: chooses the episodes; the run's own seed by default, in a stream that training never uses.
+        run: a run folder, the result of :func:`escalade.train`, ``zoo:NAME``, or a policy file. A policy
+            file names its environment, but stores no ``env_kwargs``, wrappers or limits; it is played
+            without them.
+        episodes: number of episodes.
+        seed: seed of the episodes, by default that of the run. Training never uses these episodes.
         checkpoint: ``latest``, ``best`` or a generation.
-        centre: number of a centre, of several, 0 for the first; the best one when None.
-        backend: may differ from training's.
-        workers: worker processes of this machine; the run's own number when None, or one a core where those
-            were a cluster's.
-        device: of a batched world and its policies; the run's own when None.
-        network: a module like the one that was trained, where that was the user's own.
-        info_keys: entries of the episodes' last infos to report; the run's own when None.
-        behaviour: numbers that say how an episode went, as the option ``behaviour`` has them, or a function;
-            the run's own when None; ``none`` for none, which needs no module of the run's own one.
-        env_kwargs: arguments of the environment, over the run's own.
+        centre: index of the centre if the run has several, from 0. None selects the best one.
+        backend: simulator backend, which may differ from training's.
+        workers: worker processes on this machine. None takes the run's number, or one per core if the run
+            used a cluster.
+        device: device of a batched world and its policies, by default that of the run.
+        network: a module like the trained one, if the run trained a module of your own.
+        info_keys: entries of the episodes' last infos to report, by default those of the run.
+        behaviour: behaviour of the episodes, as the option ``behaviour`` or as a function. None takes the
+            run's. ``"none"`` computes none, so a behaviour function of the run need not be importable.
+        env_kwargs: arguments of the environment that override the run's.
 
     Raises:
-        InputError: there is no such run or checkpoint, an argument is wrong, or a file does not say enough.
-        EnvironmentFailure: the environment raised; with ``on_error="worst"``, in more than a tenth.
+        InputError: there is no such run or checkpoint, an argument is invalid, or the policy file lacks
+            something.
+        EnvironmentFailure: the environment raised; with ``on_error="worst"``, in more than a tenth of the
+            episodes.
     """
     whole_number(episodes, "`episodes`", 1)
     given: dict[str, Any] = {"workers": workers, "backend": backend, "device": device, "seed": seed}
     given["info_keys"] = info_keys
     given |= {"behaviour": None if behaviour == "none" else behaviour, "env_kwargs": env_kwargs or {}}
-    changes = from_values({name: value for name, value in named(given).items() if value is not None})
+    changes = from_values({name: value for name, value in code_to_names(given).items() if value is not None})
     other = changes["env_kwargs"]
     saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
-    if other and backend is None:  # that of the run may not take them
+    if other and backend is None:  # the run's backend may not support these arguments
         changes["backend"] = "auto"
     if workers == 0:
         changes["step_timeout"] = None
-    if saved.config.early_end is None:  # which judges that number here too; else only training reads it
+    if saved.config.early_end is None:  # only training and early ends read the reward
         changes["reward"] = None
     if behaviour == "none":
         changes |= {"behaviour": None, "novelty": None}
@@ -133,26 +135,26 @@ def evaluate(
     parts = make_parts(config, network)
     with about(f"`env_kwargs` {other}" if other else os.fspath(run)):
         saved.give_frozen(parts.policy)
-    played = _played(saved, config, parts, episodes)
+    played = _play(saved, config, parts, episodes)
     first = played[:episodes]
-    results, raised = _forgiven(first, config), first.first_raised
+    results, raised = _with_failures_as_worst(first, config), first.first_raised
     failed = int(first.failed().sum()) if config.on_error == "worst" else 0
-    # The run's own keys may be of episodes that went another way.
+    # Not the run's own keys: these episodes may end differently and lack some of them.
     asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
     check_known(parts.environment, results.infos, asked)
     keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours
-    best = _forgiven(played[episodes:], config).returns if parts.policy.actions.draws else None
+    best = _with_failures_as_worst(played[episodes:], config).returns if parts.policy.actions.draws else None
     facts = (saved.generation, saved.sha256, failed, behaviours, raised, best)
     return EvaluationResult(results.returns, results.lengths, infos, *facts)
 
 
-def _forgiven(episodes: Episodes, config: Config) -> Episodes:
-    """The same; with ``on_error="worst"`` a failed one counts as the worst of them.
+def _with_failures_as_worst(episodes: Episodes, config: Config) -> Episodes:
+    """Count failed episodes as the worst of the others if the run has ``on_error="worst"``.
 
     Raises:
-        EnvironmentFailure: more than a tenth failed, and more than one; or the only one.
+        EnvironmentFailure: the only episode failed, or more than one and more than a tenth of them.
     """
     failed, of = int(episodes.failed().sum()), len(episodes.returns)
     if config.on_error != "worst" or not failed:
@@ -162,8 +164,8 @@ def _forgiven(episodes: Episodes, config: Config) -> Episodes:
     return episodes.with_failed_as_worst()
 
 
-def _played(saved: SavedPolicy, config: Config, parts: Parts, episodes: int) -> Episodes:
-    """Fresh episodes of the saved policy; if it draws, then the same ones with the best actions."""
+def _play(saved: SavedPolicy, config: Config, parts: Parts, episodes: int) -> Episodes:
+    """Play fresh episodes; if the policy samples actions, then the same ones again with the best actions."""
     best = episodes if parts.policy.actions.draws else 0
     job = EpisodeJob(
         seed=config.seed,
@@ -176,7 +178,7 @@ def _played(saved: SavedPolicy, config: Config, parts: Parts, episodes: int) -> 
     )
     engine = parts.start_engine(config)
     try:
-        with one_thread():  # as in training, where there are no workers
+        with one_thread():  # as in training, for when there are no workers
             return parts.play(engine, job)
     finally:
         engine.close()
@@ -193,25 +195,28 @@ def render(
     max_steps: int | None = None,
     network: nn.Module | None = None,
 ) -> tuple[float, int]:
-    """Film an episode of a run's policy, or show it; its return and length.
+    """Film an episode of a run's policy, or show it in a window.
 
     Args:
-        run: the run's folder, what :func:`escalade.train` returned, or a policy's file, which is played
-            without wrappers, limits and arguments of the environment.
-        output: the film, mp4 or gif; see :func:`escalade.media.video.record_episode`.
+        run: a run folder, the result of :func:`escalade.train`, or a policy file. A policy file is played
+            without the run's wrappers, limits and arguments of the environment.
+        output: file of the film, mp4 or gif; see :func:`escalade.media.video.record_episode`.
         live: show the episode in a window instead; see :func:`escalade.media.playing.show_episode`.
         checkpoint: ``latest``, ``best`` or a generation.
-        centre: number of a centre, of several, 0 for the first; the best one when None.
-        seed: of the episode.
-        max_steps: steps after which it is left; None: at its end.
-        network: a module like the one that was trained, where that was the user's own.
+        centre: index of the centre if the run has several, from 0. None selects the best one.
+        seed: seed of the episode.
+        max_steps: steps after which the film stops. None films the whole episode.
+        network: a module like the trained one, if the run trained a module of your own.
+
+    Returns:
+        The return and the length of the episode.
 
     Raises:
         InputError: there is no such run or checkpoint, the film cannot be made, or there is no display.
         EnvironmentFailure: the environment raised.
     """
     if live == (output is not None):
-        raise InputError("give `output`, the film to make, or `live`, to see the episode: one of them")
+        raise InputError("pass either `output`, to film the episode, or `live`, to show it in a window")
     seed_number(seed)
     if max_steps is not None:
         whole_number(max_steps, "`max_steps`", 1)
@@ -232,10 +237,12 @@ def _saved(
     center: int | None,
     env_kwargs: dict[str, Any] | None = None,
 ) -> SavedPolicy:
-    """The policy of a run's checkpoint, or of a file."""
+    """Find the policy of a run's checkpoint, or of a policy file."""
     if os.path.isfile(file := path_of(run)):
         if center is not None:
-            raise InputError(f"`centre` {center}: a policy's file holds one, so leave it out")
+            raise InputError(
+                f"`centre` {center} has no effect with a policy file, which holds one; remove it"
+            )
         refuse_checkpoint(checkpoint)
         return SavedPolicy.of_file(file, network, env_kwargs)
     return SavedPolicy.find(RunFolder.open(run), str(checkpoint), network, center)

@@ -39,7 +39,7 @@ from escalade.training.rows import Callback
 from escalade.training.run import Listeners
 from escalade.training.strategy import build_strategy, joined, takes
 
-if TYPE_CHECKING:  # a stub alone
+if TYPE_CHECKING:  # exists as a stub only
     from escalade.config.keywords import EngineName
 
 _WARM = ["torch", "escalade.fitness.work"]
@@ -79,74 +79,85 @@ def evolve(
     resume: bool = False,
     verbose: bool = False,
 ) -> Evolution[M]:
-    """Evolve ``module`` so that ``fitness`` grows; its parameters end up as the final centre's, in place.
+    """Evolve ``module`` to maximise or minimise ``fitness``; it ends with the final centre, in place.
 
-    ``fitness(module)`` returns one number for the parameters that the module it is given holds. With
-    ``batched``, ``fitness(members)`` is given n members as one callable, and returns n numbers:
-    :class:`escalade.policies.population.members.Members` takes and gives tensors with a leading axis of n,
-    and has the parameters written out as ``members.parameters``, as ``torch.func`` takes them. ``fitness``
-    may have parameters named ``seed`` and ``generation``: ``seed`` is another one for every call,
-    ``generation`` the same for all members of a generation (0 for the first), to choose a minibatch by.
-    It may return ``(fitness, behaviour)``, where a behaviour is a list of numbers (batched: n rows of them)
-    that callbacks find in ``view.behaviours``.
-    It runs under ``torch.no_grad()``. Before each call the generators of ``random``, ``numpy.random`` and
-    ``torch`` are seeded with ``seed`` (not on threads, which share them), so the same ``seed`` of the run
-    gives the same bits with any number of workers.
+    ``fitness(module)`` returns one number for the parameters in ``module``. With ``batched=True``,
+    ``fitness(members)`` receives n members as one callable and returns n numbers. The callable, a
+    :class:`escalade.policies.population.members.Members`, takes and returns tensors with a leading axis of
+    n; ``members.parameters`` holds the stacked parameters, as ``torch.func`` takes them.
+    ``fitness`` may have parameters named ``seed`` and ``generation``. ``seed`` differs in every call;
+    ``generation`` is the same for all members of a generation, from 0, for example to choose a minibatch.
+    ``fitness`` may return ``(fitness, behaviour)``. A behaviour is a list of numbers (with ``batched=True``,
+    n rows of numbers); callbacks read it from ``view.behaviours``.
+    ``fitness`` runs under ``torch.no_grad()``. Before each call the generators of ``random``,
+    ``numpy.random`` and ``torch`` are seeded with ``seed``, except on threads, which share the generators. So
+    the same ``seed`` of the run gives bit-identical results with any number of workers.
 
-    Only parameters with ``requires_grad`` evolve; tied ones are perturbed once; buffers stay as they are.
-    The centre and the sums of noise are float32; a module in half precision gets each member cast from them,
-    so that no noise is ever subtracted again. A module on a GPU stays there; with ``device``, the noise, the
-    centre and the update are there too, and the noise has other numbers than without.
+    Only parameters with ``requires_grad`` evolve. Tied parameters are perturbed once. Buffers do not change.
+    The centre and the sums of noise are float32. Each member of a module in half precision is cast from them,
+    so no noise is ever added and subtracted again. A module on a GPU stays there. With ``device``, the noise,
+    the centre and the update are on that device too, and the noise differs from that without ``device``.
 
     Args:
         module: any ``torch.nn.Module``.
-        fitness: from a module, or from a batch of parameters, to fitness.
+        fitness: function of a module, or of a batch of members, that returns the fitness.
         population: members in a generation.
-        sigma: standard deviation of the noise; a number, a schedule, or text such as
-            ``"exponential:0.1:0.999:0.01"``. For strategies that adapt it, its first value.
-        lr: step size, as ``sigma``. None leaves it to the strategy or its optimiser.
-        strategy: a name of :data:`escalade.strategies.registry.STRATEGIES`, such as ``openai-es`` or
-            ``cma-es``, a class of :mod:`escalade.strategies`, or what is called like one.
+        sigma: standard deviation of the noise: a number, a schedule, or text such as
+            ``"exponential:0.1:0.999:0.01"``; the initial value for strategies that adapt it.
+        lr: step size, in the same forms as ``sigma``. None takes the strategy's or optimiser's default.
+        strategy: a name in :data:`escalade.strategies.registry.STRATEGIES`, such as ``openai-es`` or
+            ``cma-es``, a class in :mod:`escalade.strategies`, or a callable with the same arguments.
         strategy_options: further options of the strategy, such as ``{"elite": 0.1}`` for ``cem``.
-        perturbation: the members' noise: ``full``, or ``low-rank:R``, for strategies that work with it.
-        device: such as ``cuda``, ``cuda:1``, ``mps`` or ``cpu``: the module is moved there, and everything is
-            computed there, in this process, by ``openai-es`` or ``ars``. A GPU's kernels may add in another
-            order each time. None makes noise on the CPU, wherever the module is.
-        optimizer: a name, such as ``sgd``, or ``partial(torch.optim.SGD, lr=0.1)``, for strategies that have
-            one.
-        weight_decay: for strategies that have it.
-        shaping: for strategies that have one: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw``.
-        novelty: search for behaviours that no centre has shown, as the option ``novelty`` has it (``ns``,
-            ``nsr:k=10`` or ``nsra``); fitness must return behaviours, and is asked for the centre each time.
+        perturbation: noise of the members: ``full``, or ``low-rank:R`` if the strategy supports it.
+        device: device such as ``cuda``, ``cuda:1``, ``mps`` or ``cpu``. The module is moved there, and
+            everything is computed there, in this process, by ``openai-es`` or ``ars``. GPU kernels may sum in
+            a different order each time. None makes the noise on the CPU, wherever the module is.
+        optimizer: a name such as ``sgd``, or ``partial(torch.optim.SGD, lr=0.1)``, for strategies that use an
+            optimiser.
+        weight_decay: weight decay, for strategies that support it.
+        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw``, for strategies that shape
+            fitness.
+        novelty: search for behaviours that no centre has shown: ``ns``, ``nsr:k=10`` or ``nsra``, as in the
+            option ``novelty``. ``fitness`` must return behaviours, and is called for the centre in every
+            generation.
         direction: ``maximize`` or ``minimize``.
-        generations: most generations to run, those of a resumed run included. None means 100, or no
-            such limit where ``seconds`` is given.
-        seconds: most seconds to run, likewise; what callbacks and recorders take is not counted.
-        target_return: stop when the unperturbed module's fitness is at least (minimising: at most) this.
-        target_patience: evaluations in a row in which the target must be met.
-        eval_every: generations between evaluations of the unperturbed module; 0 for none but a last one.
-        recorders: what is given every row and note; see :func:`escalade.train`.
-        callbacks: called with a :class:`escalade.training.rows.View` after each generation; True stops.
-        workers: processes or threads; 0 runs everything in this process.
+        generations: maximum number of generations, including those before a resume. None means 100, or no
+            limit if ``seconds`` is set.
+        seconds: maximum seconds, including those before a resume. Time in callbacks and recorders does not
+            count.
+        target_return: stop when the fitness of the unperturbed module is at least (at most, if minimising)
+            this.
+        target_patience: number of consecutive evaluations that must reach the target.
+        eval_every: generations between evaluations of the unperturbed module; 0 evaluates at the end only.
+        recorders: receivers of every row and note; see :func:`escalade.train`.
+        callbacks: functions called with a :class:`escalade.training.rows.View` after each generation; one
+            that returns True stops the run.
+        workers: number of processes or threads; 0 runs everything in this process.
         engine: ``local`` (processes) or ``threads``.
-        step_timeout: seconds after which a worker process whose call of fitness has not ended is replaced,
-            and the call repeated; None waits for ever.
-        catch: exceptions of fitness (True: all, or types) whose member counts as the worst of its generation,
-            as NaN does; where more than a tenth of a generation's members gave no number, the run ends.
-        batched: whether fitness takes several members in one call.
-        batch_size: members in a batch; None is the whole population.
-        seed: of the noise and of all else that is random.
-        run_dir: a folder for progress.csv, curve, summary, checkpoints and the parameters, which
-            :func:`load_evolved` reads; None writes nothing.
-        resume: go on from ``run_dir``, bit for bit, if a run is there. Limits, target, ``eval_every``,
-            ``workers`` and ``engine`` may be others. The evaluation at the end of the run so far is not part
-            of the one that goes on: the best may be one before it.
-        verbose: print how the run goes.
+        step_timeout: seconds after which a worker process is replaced if its call of ``fitness`` has not
+            ended; the call is then repeated. None waits for ever.
+        catch: exceptions of ``fitness`` (True for all, or types) that count as the worst fitness of the
+            generation, as NaN does. The run ends if more than a tenth of a generation's members return no
+            number.
+        batched: True if ``fitness`` takes several members in one call.
+        batch_size: members in a batch. None takes the whole population.
+        seed: seed of the noise and of everything else that is random.
+        run_dir: folder for progress.csv, curve, summary, checkpoints and the parameters, which
+            :func:`load_evolved` reads. None writes no files.
+        resume: continue the run in ``run_dir``, if there is one, with results bit-identical to an
+            uninterrupted run. Limits, target, ``eval_every``, ``workers`` and ``engine`` may change. The
+            final evaluation of the earlier run is not part of the continued one, so the best module may be
+            from before it.
+        verbose: print progress.
+
+    Returns:
+        The result of the run, with the module, its fitness and the reason why the run stopped.
 
     Raises:
-        InputError: an argument is wrong; the message names it and what to do about it.
-        EnvironmentFailure: fitness raised, or did not return a number; the message names member and
-            generation. NaN, infinity or beyond 1e30 counts as the worst of its generation, unless all are.
+        InputError: an argument is invalid; the message names it and what to do about it.
+        EnvironmentFailure: ``fitness`` raised, or did not return a number; the message names the member and
+            the generation. NaN, infinity and values beyond 1e30 count as the worst of their generation,
+            unless all values of the generation are such.
 
     Examples:
         >>> import torch, escalade
@@ -177,7 +188,7 @@ def evolve(
     asked = joined(asked, strategy_options or {})
     search = None if novelty is None else NoveltyOptions(novelty)
     if search is not None and search.centres > 1:
-        raise InputError(f"novelty {novelty}: evolve has one centre")
+        raise InputError(f"novelty {novelty}: evolve has one centre; remove centres")
     source: NoiseSource | None = None
     noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:
@@ -215,29 +226,32 @@ def evolve(
             held.enter_context(folder.kept_if_trained())
         try:
             return run_module(spec, module, facts, folder, resume, listeners)
-        finally:  # whatever ends the run, the module keeps what was learnt
+        finally:  # also after an error or an interrupt
             if made.generation:
                 layout.writer(module)(made.center.detach())
 
 
 def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) -> M:
-    """Give ``module`` the parameters that :func:`evolve` saved, in place; no code is read from the file.
+    """Load the parameters that :func:`evolve` saved into ``module``, in place; no code is read from the file.
 
-    Frozen parameters and buffers are not in it: they are to be those of the module that was evolved.
+    Frozen parameters and buffers are not in the file; they must already equal those of the evolved module.
 
     Args:
         path: the run folder, or a file of parameters in it.
-        module: one like that evolved.
-        best: take the best member's parameters of a folder, not the centre's.
+        module: a module with the same parameters as the evolved one.
+        best: load the parameters of the best member instead of the centre, from a folder.
+
+    Returns:
+        ``module``.
 
     Raises:
-        InputError: the file is not there, damaged, not one of evolve's, or of another module.
+        InputError: the file is missing, damaged, not written by :func:`evolve`, or does not fit the module.
     """
     file, layout = path_of(path), Layout(module)
     if file.is_dir():
         file = RunFolder.open(file).evolved(best)
     elif best:
-        raise InputError("best=True is for a run folder: for a file leave it out, and name best.safetensors")
+        raise InputError("best=True needs a run folder; remove it, and pass the path of best.safetensors")
     layout.writer(module)(read_parameters(file, layout))
     return module
 
@@ -245,7 +259,7 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
 def _place(device: str | torch.device, workers: int) -> torch.device:
     place = as_device(device)
     if workers:
-        raise InputError(f"device {str(device)!r} computes in this process: leave workers={workers} out")
+        raise InputError(f"device {str(device)!r} computes in this process; remove workers={workers}")
     return place
 
 
@@ -255,10 +269,12 @@ def _folder(run_dir: str | PathLike[str], resume: bool, subject: str) -> RunFold
         return RunFolder.create(run_dir, subject, "evolve")
     if not resume:
         raise InputError(
-            f"run_dir {folder.path} holds a run already: go on with resume=True, or name another"
+            f"run_dir {folder.path} already holds a run; continue it with resume=True, or choose a new folder"
         )
     if not is_evolved(folder):
-        raise InputError(f"run_dir {folder.path} holds a run of escalade.train: go on with escalade.resume")
+        raise InputError(
+            f"run_dir {folder.path} holds a run of escalade.train; continue it with escalade.resume"
+        )
     return folder
 
 
@@ -270,12 +286,12 @@ def _start(setup: FitnessSetup, engine: str, workers: int, step_timeout: float |
 
 def _check_fitness(fitness: FitnessFunction, batched: bool, batch_size: int | None) -> None:
     if not callable(fitness):
-        raise InputError(f"fitness must be callable as fitness(module), and {fitness!r} is not")
+        raise InputError(f"fitness {fitness!r} must be callable as fitness(module)")
     if isinstance(fitness, nn.Module):
-        raise InputError("fitness is a module: the order is evolve(module, fitness)")
+        raise InputError("fitness is a module; the order of arguments is evolve(module, fitness)")
     if batch_size is not None:
         if not batched:
-            raise InputError("batch_size is for batched=True: leave it out, or let fitness take batches")
+            raise InputError("batch_size needs batched=True and a fitness function that takes batches")
         whole_number(batch_size, "batch_size", 1)
 
 
@@ -288,7 +304,7 @@ def _check_workers(
         raise InputError(f"step_timeout {step_timeout} must be above 0")
     if workers and batched and batch_size is None:
         raise InputError(
-            f"batched=True gives the whole population to one call, so workers={workers} would idle: "
+            f"batched=True evaluates the whole population in one call, so workers={workers} has no effect; "
             "set batch_size"
         )
 
@@ -299,8 +315,8 @@ def _check_evaluations(
     whole_number(eval_every, "eval_every", 0)
     if target_return is not None and eval_every == 0:
         raise InputError(
-            "target_return is judged by evaluations of the unperturbed module: set eval_every to 1 or more"
+            "target_return is judged by evaluations of the unperturbed module; set eval_every to 1 or more"
         )
     if resume and run_dir is None:
-        raise InputError("resume=True goes on from run_dir: give it as well")
+        raise InputError("resume=True needs the folder of the run; pass run_dir too")
     return None if target_return is None else real_number(target_return, "target_return")

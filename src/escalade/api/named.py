@@ -1,4 +1,4 @@
-"""Code that is given in Python where an option is text: environments, wrappers, strategies, behaviours."""
+"""Classes and functions passed as options: environments, wrappers, strategies and behaviours."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from escalade.errors import InputError
 from escalade.support.imports import name_of
 
 
-def named(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with every class and function as its name, which a run can record.
+def code_to_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace every class and function in ``options`` by its name, which a run can record.
 
     An environment may be a class or a function that makes one, or a ``functools.partial`` of either, whose
-    arguments become ``env_kwargs``; a wrapper likewise; a strategy a class; a behaviour a function.
+    arguments become ``env_kwargs``. The same holds for wrappers. A strategy may be a class, a behaviour a
+    function.
 
     Raises:
-        InputError: one has no name by which a resumed run could find it, or is what another option takes.
+        InputError: one has no name by which a resumed run could import it, or belongs to a different option.
     """
     found = dict(options)
     env, strategy, wrappers = (found.get(name) for name in ("env", "strategy", "wrappers"))
@@ -25,13 +26,13 @@ def named(options: Mapping[str, Any]) -> dict[str, Any]:
         found["behaviour"] = name_of(behaviour, "`behaviour`")
     if hasattr(env, "step") and not isinstance(env, type):
         raise InputError(
-            f"`env` is a {type(env).__name__} that was made already, and every worker makes its own: "
-            "give its class, or a function that makes one"
+            f"`env` is an instance of {type(env).__name__}, but every worker makes its own; "
+            "pass the class, or a function that makes an instance"
         )
     if hasattr(strategy, "ask") and not isinstance(strategy, type):
-        raise InputError(f"`strategy` is a {type(strategy).__name__} that was made already: give its class")
+        raise InputError(f"`strategy` is an instance of {type(strategy).__name__}; pass the class")
     if callable(found.get("policy")):
-        raise InputError("`policy` takes a name: give a module of yours as `network`")
+        raise InputError("`policy` takes a name; pass a module of your own as `network`")
     if callable(env):
         factory, keywords = _parts(env, "`env`")
         found["env"] = name_of(factory, "`env`")
@@ -48,16 +49,16 @@ def named(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wrapper(wrapper: Any) -> str:
-    """The text that ``--wrap`` takes for it."""
+    """Return the wrapper as text for ``--wrap``."""
     factory, keywords = _parts(wrapper, "`wrappers`")
-    given = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
-    return name_of(factory, "`wrappers`") + (f"({given})" if given else "")
+    arguments = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
+    return name_of(factory, "`wrappers`") + (f"({arguments})" if arguments else "")
 
 
 def _parts(thing: Any, what: str) -> tuple[Any, dict[str, Any]]:
-    """A callable, and the arguments that a partial of it fixes."""
+    """Split a callable or a partial of one into the callable and the fixed keywords."""
     if not isinstance(thing, functools.partial):
         return thing, {}
     if thing.args:
-        raise InputError(f"{what}: give the arguments of functools.partial by their names")
+        raise InputError(f"{what}: pass the arguments of functools.partial by keyword")
     return thing.func, dict(thing.keywords)

@@ -1,4 +1,4 @@
-"""Before torch is imported: a run's first line, and a head start for its workers."""
+"""The first line of a run, and an early start of its workers, both before torch is imported."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ _LIMITS = ("generations", "env_steps", "seconds", "target_return")
 
 
 def announce(config: Config) -> None:
-    """Say what is started, and that Ctrl-C ends a run that has no limit and no target."""
+    """Print the first line of a run."""
     say(opening(config))
 
 
 def announce_resumed(folder: RunFolder, changes: dict[str, Any]) -> Config | None:
-    """Announce a run that goes on with some options changed; its config.
+    """Print the first line of a resumed run.
 
-    Nothing is said, and None returned, where config.toml cannot be read: a run goes on from its checkpoints.
+    Returns:
+        Its config with the changes, or None, with nothing printed, if config.toml cannot be read; the run
+        then resumes from the config in its checkpoints.
 
     Raises:
-        InputError: a change is impossible.
+        InputError: a change is invalid.
     """
     try:
         config = read_config(folder)
     except InputError:
-        Config(env="any").replace(**changes)  # which checks the values
+        Config(env="any").replace(**changes)  # checks the values
         return None
     config = config.replace(**changes)
     announce(config)
@@ -44,17 +46,17 @@ def announce_resumed(folder: RunFolder, changes: dict[str, Any]) -> Config | Non
 
 
 def opening(config: Config) -> str:
-    """The first line of a run."""
+    """Return the first line of a run; it mentions Ctrl-C if the run has no limit and no target."""
     aims = [] if config.preset is None else [f"preset {config.preset}"]
     aims += [] if config.target_return is None else [f"target {number(config.target_return)}"]
     shown = f" ({', '.join(aims)})" if aims else ""
-    line = f"{config.env}: starting {_where(config)}{shown}…"
+    line = f"{config.env}: starting {_place(config)}{shown}…"
     if all(getattr(config, name) is None for name in _LIMITS):
-        line += " There is no limit and no target: Ctrl-C ends the run, saved."
+        line += " No limit or target is set; press Ctrl-C to save the run and stop."
     return line
 
 
-def _where(config: Config) -> str:
+def _place(config: Config) -> str:
     workers = config.worker_count
     if workers == 0:
         return "in this process"
@@ -71,12 +73,12 @@ _TORCH = "escalade.policies.population.torch_network"
 
 
 def warm_up_for(config: Config, network: nn.Module | None = None) -> None:
-    """Start the server that the config's workers will be forked from. Returns at once.
+    """Start the server that the config's workers will be forked from, without waiting for it.
 
-    A module of the user's may go through torch: then the server imports it, once for all workers.
+    If the user's own module may need torch, the server imports torch, once for all workers.
 
     Raises:
-        InputError: this process may have no workers.
+        InputError: this process may not start workers.
     """
     if config.worker_count == 0 or config.engine != "local":
         return

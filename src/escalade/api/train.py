@@ -1,4 +1,4 @@
-"""Train a policy in an environment, and go on with a run."""
+"""Train a policy in an environment, and resume a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from torch import nn
 
-from escalade.api.named import named
+from escalade.api.named import code_to_names
 from escalade.api.opening import announce, announce_resumed, warm_up_for
 from escalade.config import presets
 from escalade.config.conversion import from_values
@@ -30,7 +30,7 @@ from escalade.training.run import Listeners, OnInterrupt, RunSpec, carry_out, go
 from escalade.training.saved import SavedPolicy
 from escalade.training.sources import inherited
 
-if TYPE_CHECKING:  # a stub alone
+if TYPE_CHECKING:  # exists as a stub only
     from escalade.config.keywords import ResumeOptions, TrainOptions
 
     class _TrainKeywords(TrainOptions, total=False):
@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # a stub alone
 
 
 _OF_POLICIES = ("policy", "hidden", "activation", "init", "bias")
-"""Options of policies that are named."""
+"""Options that have no effect with a module of your own."""
 
 
 _SERIES = Entry("several seeds", "escalade.wings.many_runs.seeds:train_seeds")
@@ -73,56 +73,55 @@ def train(
     on_interrupt: OnInterrupt = "raise",
     **options: Unpack[TrainOptions],
 ) -> Run | list[Run]:
-    """Train a policy on a Gymnasium environment; options are those of :class:`Config`.
+    """Train a policy on a Gymnasium environment.
 
     Args:
-        env: a Gymnasium or EnvPool id, ``package.module:Id-v0``, an environment's class, or a function that
-            makes one. Classes and functions are recorded by name, as are those in ``wrappers`` and
+        env: a Gymnasium or EnvPool id, ``package.module:Id-v0``, an environment class, or a function that
+            makes an environment. Classes and functions are recorded by name, as are those in ``wrappers`` and
             ``strategy``.
-        seeds: a run for each of them, in one folder: a list of runs is returned. The same call goes on with
-            what is missing.
-        jobs: how many of these runs go on at a time, in processes of their own, which are given no network,
-            recorders or callbacks; the bits are the same.
-        network: a module of yours to train, from flattened observations (batch, inputs) to action
-            outputs (batch, outputs).
-        preset: ``auto`` (the environment's own, where there is one), a name, or None for plain
-            defaults; options win over it. What was tuned for another strategy than yours is left out.
-        verbose: whether to print how the run goes.
-        recorders: what is given every row and note: names of
-            :data:`escalade.recorders.registry.RECORDERS`, or recorders of yours.
-        callbacks: called after every generation with a :class:`escalade.training.rows.View`; one that
-            returns True stops the run.
-        on_interrupt: what an interrupt (Ctrl-C, SIGTERM) does once the run is saved: ``raise``
-            KeyboardInterrupt, which also ends a loop around the call, or ``return`` the run, with a
-            ``stop_reason`` of ``interrupted``.
+        seeds: seeds of several runs in one folder, one run each. Repeat the call to run the missing ones.
+        jobs: number of these runs at a time. With more than one, each runs in a process of its own, which
+            cannot use ``network``, ``recorders`` or ``callbacks``; results are bit-identical.
+        network: a module of your own to train, from flattened observations (batch, inputs) to action outputs
+            (batch, outputs).
+        preset: ``auto`` for the environment's own preset, if it has one, a preset's name, or None for plain
+            defaults. Options override the preset. Values tuned for a different strategy are not used.
+        verbose: print progress.
+        recorders: receivers of every row and note: names in
+            :data:`escalade.recorders.registry.RECORDERS`, or recorders of your own.
+        callbacks: functions called after every generation with a :class:`escalade.training.rows.View`; one
+            that returns True stops the run.
+        on_interrupt: effect of an interrupt (Ctrl-C, SIGTERM) after the run is saved: ``raise``
+            KeyboardInterrupt, which also ends a loop around the call, or ``return`` the run with the
+            ``stop_reason`` ``interrupted``.
         **options: fields of :class:`escalade.config.options.Config`.
 
     Returns:
-        The run: its folder, its summary and the policy of its last centre, of several centres the best one's;
-        with ``seeds`` a list of those that have ended.
+        The run, with its folder, its summary and the policy of its last centre, or of the best centre if it
+        has several. With ``seeds``, a list of the runs that have ended.
 
     Raises:
-        InputError: an option is wrong; the message names it and what to do about it.
+        InputError: an option is invalid; the message names it and what to do about it.
         KeyboardInterrupt: the run was interrupted, and is saved; see ``on_interrupt``.
         EnvironmentFailure: the environment raised.
-        EngineFailure: workers die again and again.
+        EngineFailure: workers keep dying.
         StorageFailure: the run folder cannot be written.
     """
     listeners = Listeners(verbose, recorders, callbacks, on_interrupt)
-    values = from_values(named({"env": env} | options))
+    values = from_values(code_to_names({"env": env} | options))
     unset = {} if network is None else {name: OPTIONS[name].default for name in _OF_POLICIES}
     if idle := [name for name, value in unset.items() if values.get(name, value) != value]:
-        raise InputError(f"`{idle[0]}` does nothing with a `network` of your own: leave it out")
+        raise InputError(f"`{idle[0]}` has no effect with a `network` of your own; remove it")
     config = presets.layer(values, inherited(values), preset, say if verbose else None)
     if unset:
-        config = config.replace(**unset)  # a preset's are of another network
+        config = config.replace(**unset)  # a preset's values are for a different network
     if seeds is not None:
         if "seed" in values:
-            raise InputError("`seed` and `seeds` were both given: choose one")
+            raise InputError("`seed` and `seeds` exclude each other; choose one")
         runs: list[Run] = _SERIES.load()(config, seeds, jobs, listeners, network)
         return runs
     if jobs != 1:
-        raise InputError("`jobs` is for several runs: give their `seeds`")
+        raise InputError("`jobs` has no effect on a single run; set `seeds`")
     if verbose:
         announce(config)
     return train_config(config, listeners, network)
@@ -149,25 +148,28 @@ def resume(
     on_interrupt: OnInterrupt = "raise",
     **changes: Unpack[ResumeOptions],
 ) -> Run:
-    """Go on with a run from its latest whole checkpoint, bit for bit; from its start where it has none yet.
+    """Resume a run from its latest undamaged checkpoint, or from its start if it has no checkpoint yet.
+
+    The result is bit-identical to that of an uninterrupted run.
 
     Args:
-        run: the folder of the run.
-        network: the module that it was trained with, where that was one of yours.
-        verbose: whether to print how the run goes.
-        recorders: as in :func:`train`, and to be given again; the option ``recorder`` is remembered.
-        callbacks: likewise.
+        run: the run folder.
+        network: the module that the run trains, if that is one of your own.
+        verbose: print progress.
+        recorders: as in :func:`train`. They must be passed again; the option ``recorder`` is stored.
+        callbacks: as in :func:`train`. They must be passed again.
         on_interrupt: as in :func:`train`.
-        **changes: budgets, evaluation, workers, engine: :data:`escalade.config.options.RESUMABLE`.
+        **changes: new values of limits, evaluation, workers and engine; the options that may change are
+            :data:`escalade.config.options.RESUMABLE`.
 
     Returns:
         The run, as :func:`train` does.
 
     Raises:
-        InputError: there is no run, none of its checkpoints is whole, or an option may not change.
+        InputError: there is no run, all of its checkpoints are damaged, or an option may not change.
         KeyboardInterrupt: the run was interrupted, and is saved; see ``on_interrupt``.
         EnvironmentFailure: the environment raised.
-        EngineFailure: workers die again and again.
+        EngineFailure: workers keep dying.
         StorageFailure: the run folder cannot be written.
     """
     listeners = Listeners(verbose, recorders, callbacks, on_interrupt)
@@ -184,9 +186,9 @@ def resume_folder(
     listeners: Listeners | None = None,
     network: nn.Module | None = None,
 ) -> Run:
-    """Go on with the run in ``folder``, with ``changes`` to its options; see :func:`resume`."""
+    """Resume the run in ``folder`` with ``changes`` to its options; see :func:`resume`."""
     with folder.locked(), one_thread():
-        if folder.untouched():  # killed before its first checkpoint: it begins as it would have begun
+        if folder.untouched():  # killed before its first checkpoint, so it starts from the beginning
             config = read_config(folder).replace(**changes)
             warm_up_for(config, network)
             spec = policy_spec(config, network)
@@ -198,11 +200,11 @@ def resume_folder(
 def _resumed(
     content: Stored, network: nn.Module | None, folder: RunFolder, changes: dict[str, Any]
 ) -> RunSpec:
-    """The run that goes on from a checkpoint's content.
+    """Return the specification of a run that resumes from a checkpoint's content.
 
     Raises:
         Damaged: the checkpoint cannot be used.
-        InputError: what was asked for is wrong.
+        InputError: the changes or the network are invalid.
     """
     saved = SavedPolicy.of(content, network, known_to(folder, changes))
     config = saved.config.replace(**changes, run_dir=str(folder.path))
@@ -214,7 +216,7 @@ def _resumable(changes: dict[str, Any]) -> dict[str, Any]:
     values = from_values(changes)
     if others := [name for name in values if name not in RESUMABLE]:
         able = ", ".join(f"`{option}`" for option in RESUMABLE)
-        raise InputError(f"`{others[0]}` cannot change in a resumed run: only {able} can")
+        raise InputError(f"`{others[0]}` cannot change in a resumed run; only {able} can")
     return values
 
 
@@ -229,14 +231,14 @@ _FACTS = (
     *("strategy", "eval_return_mean", "eval_return_std", "target_return"),
     *("generations", "env_steps", "seconds", "stop_reason"),
 )
-"""The entries of the summary that are shown of a run."""
+"""The entries of the summary that a run's representation shows."""
 
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A finished (or interrupted) run: its folder, its summary, and the policy it trained.
+    """A finished or interrupted run, with its folder, its summary and the policy it trained.
 
-    It can be given wherever the folder's path can.
+    Functions that take the path of a run folder also take a run.
     """
 
     folder: RunFolder
@@ -245,7 +247,7 @@ class Run:
 
     @property
     def history(self) -> History:
-        """Every generation of the run so far, as progress.csv has them."""
+        """All generations of the run so far, from progress.csv."""
         return History(read_rows(self.folder.progress))
 
     def __fspath__(self) -> str:

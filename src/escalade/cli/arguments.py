@@ -1,4 +1,4 @@
-"""Flags: from the options' dataclass to a parser, and from what was typed to values."""
+"""Command-line flags, built from the options' dataclass, and their conversion to values."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from escalade.errors import InputError
 from escalade.support.output import printing
 
 Command = Callable[[argparse.Namespace], int]
-"""A function that runs a command, given what was typed, and returns its exit code."""
+"""A function that runs a command with its parsed arguments and returns the exit code."""
 
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _ARGUMENT = re.compile(r"`([a-z][a-z_]*)(?:=([^`]*))?`")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line that names the input and, where there is one, its nearest.
+    """A parser whose errors are one line that names the input and the nearest known flag.
 
-    ``refusals`` says why a flag that other commands have is not one of this command.
+    ``refusals`` maps flags of other commands to the reason why this command does not accept them.
     """
 
     def __init__(self, **keywords: Any) -> None:
         keywords |= {"formatter_class": _Formatter, "allow_abbrev": False}
         super().__init__(**keywords)
-        self._negative_number_matcher = _NEGATIVE  # argparse's own takes -1e3 for a flag
+        self._negative_number_matcher = _NEGATIVE  # argparse's own matcher takes -1e3 for a flag
         self.refusals: dict[str, str] = {}
         self._rare: dict[argparse.Action, str | None] = {}
 
     def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage."""
+        """Raise an InputError instead of printing the usage."""
         raise InputError(f"{message} (see '{self.prog} --help')")
 
     def print_help(self, file: Any = None) -> None:
-        """Print the help; argparse itself would say nothing of a standard output that is full."""
+        """Print the help, and report a full standard output, which argparse ignores."""
         with printing():
             print(self.format_help(), end="", file=file, flush=True)
 
     def hide(self, action: argparse.Action) -> None:
-        """List an argument by ``--help-all`` alone."""
+        """List an argument in ``--help-all`` only."""
         if not self._rare:
             self.add_argument("--help-all", action=_HelpAll, help="show all flags and exit")
         self._rare[action], action.help = action.help, argparse.SUPPRESS
 
     def show_all(self) -> None:
-        """List the hidden arguments, too."""
+        """List the hidden arguments too."""
         for action, text in self._rare.items():
             action.help = text
 
     def refuse(self, unknown: str) -> NoReturn:
-        """Say that ``unknown`` was not expected."""
+        """Raise an InputError about the unknown argument."""
         name = unknown.partition("=")[0]
         if name in self.refusals:
             raise InputError(with_flags(f"{name} {self.refusals[name]}", self.flags()))
@@ -66,10 +66,10 @@ class Parser(argparse.ArgumentParser):
         self.error(with_flags(f"unknown flag {name} here{meant(name, self.flags())}", self.flags()))
 
     def flags(self) -> dict[str, str]:
-        """The command's flags by the names of the arguments that they set."""
+        """Return the command's flags by the names of the arguments that they set."""
         return {
             action.dest: action.option_strings[-1 if action.option_strings[0] == "-h" else 0]
-            for action in reversed(self._actions)  # the first of those that set one argument is its flag
+            for action in reversed(self._actions)  # the first action that sets an argument wins
             if action.option_strings
         }
 
@@ -95,40 +95,51 @@ def add_command(
     """Add a command to ``commands``.
 
     Args:
-        commands: what ``add_subparsers`` gave.
-        name: what is typed for it.
-        subject: what else must be typed, such as ``RUN``; the usage line shows it.
-        run: runs it.
-        more: what ``--help`` says besides.
-        examples: of its use, shown below its flags.
+        commands: the result of ``add_subparsers``.
+        name: name of the command.
+        subject: positional arguments in the usage line, such as ``RUN``.
+        run: function that runs the command.
+        more: further text of ``--help``.
+        examples: arguments of example calls; ``--help`` begins with them.
     """
     text = COMMANDS[name].title
-    title = "example" if len(examples) == 1 else "examples"
-    epilog = "\n".join([f"{title}:", *(f"  escalade {name} {example}" for example in examples)])
     usage = " ".join(part for part in (f"escalade {name}", subject, "[flags]") if part)
-    description = f"{text[0].upper()}{text[1:]}.\n\n{more}".strip()
-    parser: Parser = commands.add_parser(name, usage=usage, help=text, description=description, epilog=epilog)
+    called = [f"{name} {example}".strip() for example in examples]
+    description = described(f"{text[0].upper()}{text[1:]}.", called, more)
+    parser: Parser = commands.add_parser(name, usage=usage, help=text, description=description)
     parser.set_defaults(command=run, parser=parser)
     return parser
 
 
+def described(title: str, examples: Sequence[str], more: str = "") -> str:
+    """Return the beginning of a help text: a title, example calls, and further text."""
+    heading = "example" if len(examples) == 1 else "examples"
+    calls = "\n".join([f"{heading}:", *(f"  escalade {example}" for example in examples)])
+    return f"{title}\n\n{calls}\n\n{more}".strip()
+
+
 def add_argument(parser: Parser, name: str, form: str, text: str, default: str) -> argparse.Action:
-    """A flag of the command's own; left out, its value is None. ``default`` says what that means."""
+    """Add a flag whose value is None if it is not typed; ``default`` describes that case."""
     return parser.add_argument(name, metavar=form, help=_with_default(text, default))
 
 
 def add_environment(parser: Parser, **how: Any) -> None:
-    """The argument ENV."""
+    """Add the positional argument ENV."""
     parser.add_argument("env", metavar="ENV", help=OPTIONS["env"].metadata["help"], **how)
 
 
 def add_options(
     parser: Parser, names: Iterable[str], default: str | None = None, *, brief: bool = False
 ) -> None:
-    """Config's options as flags, in their groups.
+    """Add options of the config as flags, in their groups.
 
-    Those that are not typed leave no trace, so that presets show through. ``default`` says what an
-    option is then, where it is not the dataclass's default. ``brief`` hides rare ones from ``--help``.
+    Flags that are not typed set no attribute, so that presets can supply the values.
+
+    Args:
+        parser: parser of the command.
+        names: names of the options.
+        default: description of the default, if it differs from the dataclass's.
+        brief: True to hide rarely used options from ``--help``.
     """
     groups: dict[str, Any] = {}
     for name in names:
@@ -149,7 +160,7 @@ def add_options(
 
 
 def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values:
-    """The config options among what was typed, converted.
+    """Return the typed config options, converted to their types.
 
     Raises:
         InputError: a value is not of its option's type.
@@ -164,10 +175,10 @@ def options_typed(parsed: argparse.Namespace, but: Sequence[str] = ()) -> Values
 
 
 def whole(name: str, text: str | None, least: int = 1) -> int | None:
-    """The whole number of at least ``least`` that was typed for ``name``; None where nothing was.
+    """Convert the text typed for ``name`` to a whole number; return None if nothing was typed.
 
     Raises:
-        InputError: it is none.
+        InputError: the text is not a whole number of at least ``least``.
     """
     if text is None:
         return None
@@ -177,10 +188,10 @@ def whole(name: str, text: str | None, least: int = 1) -> int | None:
 
 
 def with_flags(message: str, flags: Mapping[str, str]) -> str:
-    """A library's message for a command with these ``flags``, by argument.
+    """Replace the arguments in a message by the command's ``flags``, which are keyed by argument.
 
-    Arguments stand in backticks in messages (see :class:`escalade.errors.EscaladeError`). Those that
-    the command has as flags are written as flags; the others stay.
+    Messages have arguments in backticks (see :class:`escalade.errors.EscaladeError`). Arguments without a
+    flag stay as they are.
     """
 
     def written(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The ``escalade`` command: parse what was typed, run the command, end with its exit code."""
+"""The ``escalade`` command: parse the arguments, run the command, exit with its code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from escalade import __version__
-from escalade.cli.arguments import Parser, with_flags
+from escalade.cli.arguments import Parser, described, with_flags
 from escalade.cli.registry import COMMANDS
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
@@ -19,14 +19,20 @@ from escalade.support.interrupts import INTERRUPTED, Interrupts, end_with_leader
 from escalade.support.output import OutputFailure, ReaderGone, printing, say, visible, wording
 from escalade.support.own_process import claim, end_process
 
+_EXAMPLES = (
+    "train CartPole-v1 --run-dir runs/first",
+    "eval runs/first",
+    "render runs/first --output film.mp4",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code: 0 done, 2 wrong input, 130 interrupted, 1 anything else."""
+    """Run one command and return its exit code: 0 success, 2 invalid input, 130 interrupted, 1 otherwise."""
     flags: dict[str, str] = {}
     words = wording.set(str)
     try:
         if sys.stdout is None:
-            raise OutputFailure("standard output is closed: send it to a file, or to /dev/null")
+            raise OutputFailure("standard output is closed; redirect it to a file or to /dev/null")
         parsed = parse(arguments)
         flags = parsed.parser.flags()
         wording.set(lambda note: with_flags(note, flags))
@@ -44,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return problem.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except ReaderGone:  # as head does
+    except ReaderGone:  # as with head
         _give_up_stdout()
         return 1
     finally:
@@ -52,9 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Run the command that was typed, as a process of its own."""
-    # An exception raised by a signal can be lost in whatever library is being imported; this cannot.
-    # While a run is in training, the first Ctrl-C saves it instead: see escalade.support.interrupts.
+    """Run the typed command as a process of its own."""
+    # An exception that a signal raises can be lost in a library that is being imported; os._exit cannot.
+    # During training the first Ctrl-C saves the run instead; see escalade.support.interrupts.
     signal.signal(signal.SIGINT, lambda number, frame: _leave())
     signal.signal(signal.SIGQUIT, lambda number, frame: _leave(128 + number))
     Interrupts.leave = staticmethod(_leave)
@@ -62,15 +68,18 @@ def run() -> NoReturn:
     claim()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without a ± is no reason to end a run
+            stream.reconfigure(errors="replace")  # so that a run does not fail on a terminal without ±
     end_process(main())
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parse what was typed; its ``command`` runs it and its ``parser`` knows the command's flags.
+    """Parse the arguments, by default those of the process.
+
+    Returns:
+        The parsed arguments, with the function ``command`` that runs them and the command's ``parser``.
 
     Raises:
-        InputError: there is no such command or flag, or something is missing.
+        InputError: there is no such command or flag, or an argument is missing.
     """
     typed = sys.argv[1:] if arguments is None else arguments
     parsed, unknown = make_parser(*typed[:1]).parse_known_args(typed)
@@ -81,7 +90,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def make_parser(only: str | None = None) -> Parser:
     """Make the parser of the command ``only``, or of all commands if there is no such command."""
-    parser = Parser(prog="escalade", description="Evolution strategies for PyTorch.")
+    more = "'escalade COMMAND --help' describes a command and its flags."
+    description = described("Evolution strategies for PyTorch.", _EXAMPLES, more)
+    parser = Parser(prog="escalade", description=description)
     parser.set_defaults(command=_help, parser=parser)
     parser.add_argument(
         "--version", dest="command", action="store_const", const=_version, help="print the version and exit"
@@ -103,12 +114,12 @@ def _version(parsed: argparse.Namespace) -> int:
 
 
 def _leave(code: int = INTERRUPTED) -> NoReturn:
-    """End at once and leave nothing behind: workers end with this process by themselves."""
+    """Exit at once and delete half-written files; workers end by themselves with this process."""
     discard_in_flight()
     os._exit(code)
 
 
 def _give_up_stdout() -> None:
-    """Send what is still in standard output's buffer nowhere: at exit it would fail once more."""
+    """Redirect standard output to the null device, as flushing its buffer at exit would fail again."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The command that shows tuned settings: ``presets``."""
+"""The command ``presets``, which shows tuned settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_presets(commands: Any) -> None:
     parser = add_command(
         commands, "presets", "[PRESET]", _presets, examples=["", "Acrobot-v1", "openai/humanoid"]
     )
-    parser.add_argument("preset", nargs="?", metavar="PRESET", help="show this one (default: list all)")
+    parser.add_argument("preset", nargs="?", metavar="PRESET", help="preset to show (default: list all)")
 
 
 def _presets(parsed: argparse.Namespace) -> int:
@@ -25,12 +25,12 @@ def _presets(parsed: argparse.Namespace) -> int:
     from escalade.config import presets
 
     shown = presets.read(parsed.preset)
-    say(f"# {parsed.preset}: as a --config file has it")
+    say(f"# {parsed.preset}, in the format of a --config file")
     say(toml_text(shown.options).rstrip())
     if shown.result is None:
-        say("# It has no measured result.")
+        say("# Result: not measured")
     else:
-        say("# What it reached, over the seeds that solved it; all_steps counts those of evaluations too:")
+        say("# Result over the seeds that solved it; all_steps includes the steps of evaluations:")
         say("".join(f"#   {line}\n" for line in toml_text(shown.result).splitlines()).rstrip())
     return 0
 
@@ -49,9 +49,9 @@ def _list() -> int:
         table.add_row(name, str(preset.options["strategy"]), number(target), *_result(preset.result))
     with printing():
         Console(emoji=False).print(table)
-    say("Steps of training and seconds: medians over the seeds that solved it; benchmarks/presets.md has")
-    say("the worst. Those with - have no such runs yet. Names such as openai/humanoid are settings of")
-    say("earlier systems: --preset NAME.")
+    say("Training steps and seconds are medians over the seeds that solved the environment;")
+    say("benchmarks/presets.md lists the worst seeds. Presets with - have not been measured.")
+    say("Names such as openai/humanoid are settings of earlier systems; use them with --preset NAME.")
     return 0
 
 

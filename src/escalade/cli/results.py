@@ -1,4 +1,4 @@
-"""The commands that run a trained policy: ``eval`` and ``render``."""
+"""The commands ``eval`` and ``render``, which run a trained policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from escalade.support.numbers import finite, number
 from escalade.support.output import say
 
 LATEST = "latest"
-"""The checkpoint whose policy commands take when none is named: what the run's summary speaks of."""
+"""The default checkpoint of commands, the one that the run's summary describes."""
 
 
 def add_eval(commands: Any) -> None:
@@ -33,7 +33,7 @@ def add_eval(commands: Any) -> None:
         ],
     )
     _add_policy(parser, seed="the run's")
-    add_argument(parser, "--episodes", "N", "how many", "100")
+    add_argument(parser, "--episodes", "N", "number of episodes", "100")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
     add_options(parser, ["env_kwargs", "backend", "workers", "device", "info_keys"], default="the run's")
 
@@ -48,26 +48,26 @@ def add_render(commands: Any) -> None:
         examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --output film.gif --max-steps 300"],
     )
     _add_policy(parser, seed="0")
-    place = "video.mp4 or video-CHECKPOINT.mp4 in RUN; of a file FILE.mp4"
-    add_argument(parser, "--output", "FILE", "x.mp4 or x.gif", place)
+    place = "video.mp4 or video-CHECKPOINT.mp4 in RUN; for a policy file, FILE.mp4"
+    add_argument(parser, "--output", "FILE", "file of the film, .mp4 or .gif", place)
     parser.add_argument(
-        "--live", action="store_true", help="show the episode in a window instead (default: film it)"
+        "--live", action="store_true", help="episode in a window instead of a film (default: film)"
     )
-    add_argument(parser, "--max-steps", "N", "stop after this many steps", "the episode's end")
+    add_argument(parser, "--max-steps", "N", "maximum number of steps", "the whole episode")
 
 
 def _add_policy(parser: Parser, seed: str) -> None:
-    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
-    add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", LATEST)
-    add_argument(parser, "--centre", "N", "which of several", "the best")
-    add_argument(parser, "--seed", "N", "the same seed gives the same episodes", seed)
+    parser.add_argument("run", metavar="RUN", help="run folder, policy file, or zoo:NAME")
+    add_argument(parser, "--checkpoint", "best|latest|GENERATION", "checkpoint of the policy", LATEST)
+    add_argument(parser, "--centre", "N", "index of the centre, if the run has several", "the best")
+    add_argument(parser, "--seed", "N", "seed of the episodes", seed)
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
     given = options_typed(parsed)
     episodes = whole("episodes", parsed.episodes) or 100
-    Config(env="any", **given)  # checks the values, before torch is imported
-    env, checkpoint = _policy_typed(parsed, given)
+    Config(env="any", **given)  # checks the values before torch is imported
+    env, checkpoint = _find_policy(parsed, given)
     from escalade.api.evaluate import evaluate
     from escalade.rollout.episodes import mean_known
 
@@ -75,7 +75,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     own: dict[str, Any] = {
         "checkpoint": parsed.checkpoint or LATEST,
         "centre": center,
-        "behaviour": "none",  # which it would not print
+        "behaviour": "none",  # not printed
     }
     result = evaluate(parsed.run, episodes=episodes, **own, **given)
     means = {key: mean_known(values) for key, values in result.infos.items()}
@@ -104,20 +104,20 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         infos = "".join(
             f", {key} {'in no episode' if mean is None else number(mean)}" for key, mean in means.items()
         )
-        infos += "" if best is None else f", sampled actions (best ones: {number(float(best.mean()))})"
-        infos += f", {result.failed} failed, and count as the worst of the others" if result.failed else ""
+        infos += "" if best is None else f", sampled actions (best actions: {number(float(best.mean()))})"
+        infos += f", {result.failed} failed (counted as the worst of the others)" if result.failed else ""
         infos += f" (one raised {result.raised})" if result.raised else ""
         others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
         found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
         say(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")
         if os.path.isfile(parsed.run):
             without = "wrappers and limits" if others else "wrappers, limits and arguments"
-            say(f"played without {without} of the environment: {checkpoint} keeps none")
+            say(f"played without {without} of the environment, which {checkpoint} does not store")
     return 0
 
 
-def _policy_typed(parsed: argparse.Namespace, given: dict[str, Any]) -> tuple[str, str]:
-    """The environment of the run or file that was named, and which policy of it is meant."""
+def _find_policy(parsed: argparse.Namespace, given: dict[str, Any]) -> tuple[str, str]:
+    """Return the environment of the run or policy file, and the name of the checkpoint or file."""
     if not os.path.isfile(parsed.run):
         config = read_config(RunFolder.open(parsed.run))
         ours = {name: given[name] for name in ("workers", "backend") if name in given}
@@ -130,7 +130,7 @@ def _policy_typed(parsed: argparse.Namespace, given: dict[str, Any]) -> tuple[st
 
 
 def policy_called(checkpoint: str, center: int | None = None) -> str:
-    """The policy of a checkpoint, or of a file, in words."""
+    """Describe the policy of a checkpoint or file."""
     of = "" if center is None else f" of centre {center}"
     return f"policy of generation {checkpoint}{of}" if checkpoint.isdecimal() else f"{checkpoint} policy{of}"
 
@@ -148,7 +148,7 @@ def _render(parsed: argparse.Namespace) -> int:
         place = place.with_stem(f"{place.stem}-centre-{center}")
     output = Path(parsed.output) if parsed.output else None if parsed.live else place
     most = whole("max_steps", parsed.max_steps)
-    Config(env="any", **given)  # checks the values, before torch is imported
+    Config(env="any", **given)  # checks the values before torch is imported
     from escalade.api.evaluate import render
 
     asked = parsed.checkpoint or LATEST

@@ -1,4 +1,4 @@
-"""The commands that train: ``train`` and ``resume``."""
+"""The commands ``train`` and ``resume``."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 class Mode(Protocol):
-    """A way to train besides one run in this process: what a module of :data:`MODES` has."""
+    """Interface of the modules in :data:`MODES`, each a way to train other than one run in this process."""
 
     def add_flags(self, parser: Parser) -> None:
-        """Add the flags that only this mode has."""
+        """Add the flags of this mode."""
 
     def requested(self, parsed: argparse.Namespace) -> str | None:
-        """Return the name of the flag that was typed for it, or None."""
+        """Return the name of the typed flag that selects this mode, or None."""
 
     def train(self, parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
-        """Train, and return the exit code. ``configs`` are named by their files."""
+        """Train with ``configs``, keyed by file name, and return the exit code."""
 
 
 def add_train(commands: Any) -> None:
@@ -44,9 +44,8 @@ def add_train(commands: Any) -> None:
         "train",
         "ENV",
         _train,
-        more="An option is taken from the first of these that gives it: its flag, the --config file, the\n"
-        "run that --from names (policy and frames alone), the preset ('escalade presets' lists them), its\n"
-        "default.",
+        more="An option takes its value from the first of these that sets it: the flag, the --config file,\n"
+        "the run named by --from (policy and frames only), the preset (see 'escalade presets'), the default.",
         examples=[
             "CartPole-v1",
             "HalfCheetah-v5 --population 256 --seconds 600 --workers 8",
@@ -60,7 +59,7 @@ def add_train(commands: Any) -> None:
         "--config",
         metavar="FILE",
         action="append",
-        help="TOML file of options, such as target_return = 475; several are run one after the other "
+        help="TOML file of options, such as target_return = 475; repeat to run several in turn "
         "(default: no file)",
     )
     for mode in _modes():
@@ -75,46 +74,48 @@ def add_resume(commands: Any) -> None:
         "resume",
         "RUN",
         _resume,
-        more="Only these options may change.",
+        more="Only the options below may change.",
         examples=["runs/CartPole-v1/ars-seed0-20250101-120000 --generations 500"],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run")
-    add_options(parser, RESUMABLE, default="as in the run so far", brief=True)
+    parser.add_argument("run", metavar="RUN", help="run folder")
+    add_options(parser, RESUMABLE, default="unchanged", brief=True)
     able = ", ".join(flag(name) for name in RESUMABLE)
     parser.refusals = {
-        flag(name): f"cannot change in a resumed run: only {able} can"
+        flag(name): f"cannot change in a resumed run; only {able} can"
         for name in OPTIONS
         if name not in (*RESUMABLE, "env")
     }
 
 
 def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
-    """The config that was asked for: defaults, preset, what ``--from`` brings, file, flags; later ones win.
+    """Build the config from defaults, preset, the run of ``--from``, file and flags; later ones win.
 
-    The file is the one at ``path``, one of several; where that is None, the only one that was given. One
-    that says every option, as a run's config.toml does, takes nothing of a preset.
+    The file is ``path`` or, if None, the only ``--config``. If the file sets every option, as a run's
+    config.toml does, no preset is applied.
     """
     from escalade.config import presets
 
     only = [path] if path else getattr(parsed, "config", None)
     file = read_toml(only[0]) if only else {}
     typed = options_typed(parsed, but=getattr(parsed, "own", ()))
-    given, heard = layered(file, typed), None if getattr(parsed, "json", False) else say
+    given, report = layered(file, typed), None if getattr(parsed, "json", False) else say
     if "preset" in typed or not file.keys() >= OPTIONS.keys() - {"run_dir", "preset"}:
-        return presets.layer(given, inherited(given), "auto", heard)
-    # Its preset is in its options already.
-    return presets.layer(given | {"preset": None}, inherited(given), None, heard).replace(
+        return presets.layer(given, inherited(given), "auto", report)
+    # The file's options already include those of its preset.
+    return presets.layer(given | {"preset": None}, inherited(given), None, report).replace(
         preset=file.get("preset")
     )
 
 
 def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
-    """A config for each file, by the file's name without its ending; one alone is called ``config``."""
+    """Build a config for each file, keyed by the file's stem, or a single config keyed by ``config``."""
     named: dict[str, Config] = {}
     for path in parsed.config or [None]:
         name = "config" if path is None else Path(path).stem
         if name in named:
-            raise InputError(f"`config` {path}: another file is called {name} too, and so would its runs be")
+            raise InputError(
+                f"`config` {path}: two files are called {name}, which would name both runs; rename one"
+            )
         named[name] = config_typed(parsed, path)
     return named
 
@@ -123,7 +124,7 @@ def _train(parsed: argparse.Namespace) -> int:
     configs = _configs_typed(parsed)
     asked = {flag: mode for mode in _modes() if (flag := mode.requested(parsed)) is not None}
     if len(asked) > 1:
-        raise InputError(f"{' and '.join(f'`{flag}`' for flag in asked)} exclude each other: choose one")
+        raise InputError(f"{' and '.join(f'`{flag}`' for flag in asked)} exclude each other; choose one")
     for mode in asked.values():
         return mode.train(parsed, configs)
     (config,) = configs.values()
@@ -140,7 +141,7 @@ def _modes() -> list[Mode]:
 
 def _resume(parsed: argparse.Namespace) -> int:
     folder, changes = RunFolder.open(parsed.run), options_typed(parsed)
-    config = announce_resumed(folder, changes)  # which checks the values, before torch is imported
+    config = announce_resumed(folder, changes)  # checks the values before torch is imported
     if config is not None:
         warm_up_for(config)
     from escalade.api.train import resume_folder

@@ -336,4 +336,4 @@ def test_files_of_one_name_are_refused(call, tmp_path):
     for name in ("a.toml", "other/a.toml"):
         (tmp_path / name).write_text("")
     code, _, said = call("train", *SMALL, "--config", "a.toml", "--config", "other/a.toml")
-    assert (code, "--config other/a.toml: another file is called a too" in said) == (2, True)
+    assert (code, "--config other/a.toml: two files are called a" in said) == (2, True)

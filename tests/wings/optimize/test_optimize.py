@@ -358,7 +358,7 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
     [
         ({"workers": -1}, "workers -1 must be at least 0"),
         ({"workers": 2, "vectorized": True}, "workers=2 would idle"),
-        ({"catch": "all"}, "catch 'all' must be True, or types"),
+        ({"catch": "all"}, "catch 'all' must be True or exception types"),
         ({"recorders": ["csv"]}, "run folder"),
         ({"seconds": 0}, "seconds 0 must be above 0"),
         ({"function": [1.0, 2.0], "x0": sphere}, "it is the first argument, before x0"),

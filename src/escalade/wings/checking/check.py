@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env as check_gymnasium_rules
 
-from escalade.api.named import named
+from escalade.api.named import code_to_names
 from escalade.config.conversion import from_values
 from escalade.config.environment import CHECKED
 from escalade.config.options import Config
@@ -69,7 +69,7 @@ def check(env: str | Callable[..., Any], **options: Unpack[CheckOptions]) -> Che
         return CheckReport(env.__name__, None, tuple(wrong), None)
     if unknown := [name for name in options if name not in CHECKED]:
         raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], CHECKED)}")
-    given = named({"env": env} | options)
+    given = code_to_names({"env": env} | options)
     if not isinstance(env := given["env"], str):
         raise InputError(f"`env` must be an id, a class or a function, not {type(env).__name__}")
     config = Config(**from_values(given))
