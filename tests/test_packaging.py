@@ -15,7 +15,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKED = ("benchmarks", "cluster", "docs", "examples", "src", "tests")
 FILES = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md")
-FILES += ("LICENSE-Apache-2.0", "constraints.txt", "mkdocs.yml", "pyproject.toml")
+FILES += (
+    "CODE_OF_CONDUCT.md",
+    "LICENSE-Apache-2.0",
+    "SECURITY.md",
+    "constraints.txt",
+    "mkdocs.yml",
+    "pyproject.toml",
+)
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc")
 BUILD = "import setuptools.build_meta as b, sys; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
 

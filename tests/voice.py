@@ -19,7 +19,8 @@ PLACES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "examples", "s
 
 WORDS = {
     "private word": r"\bmend(s|ed|ing)?\b|\bnobody\b|\bas (it|they) (went|goes|go)\b|\bstands? in\b"
-    r"|\bhas to do\b|\b(is|are) no [a-z]+\b(?! (more|longer|better|worse|larger|smaller|faster|slower))",
+    r"|\bhas to do\b|(?<!there )\b(is|are) no [a-z]+\b"
+    r"(?! (more|longer|better|worse|larger|smaller|faster|slower))",
     "bits": r"\b(same|other|different|last|own) bits\b|\bbit for bit\b",
     "speech": r"\b(says?|said|saying|tells|told|telling|asked|answers|answered)\b",
     "given": r"\bgiven\b(?! that\b)",

@@ -71,6 +71,6 @@ _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 if not TYPE_CHECKING:  # with __getattr__, type checkers would accept any name
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = sorted(_HOMES)
