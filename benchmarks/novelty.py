@@ -203,7 +203,7 @@ def cost() -> str:
     for generation in range(generations):
         behaviours = drawn.normal(size=(129, 2)).astype(np.float32)
         center = Center(0.0, behaviours[-1], generation + 1, 0)
-        search.told(drawn.normal(size=128), behaviours[:-1], center)
+        search.shaped(drawn.normal(size=128), behaviours[:-1], center)
         search.learn(center)
     archive = (time.perf_counter() - began) / generations
     with tempfile.TemporaryDirectory() as folder:

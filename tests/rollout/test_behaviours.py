@@ -261,5 +261,5 @@ def test_a_series_needs_a_limit_of_steps(tmp_path):
 
 def test_novelty_of_behaviours_that_are_no_numbers_ends_in_one_line(tmp_path):
     options = {"behaviour": nothing, "novelty": "ns", "strategy": "openai-es"}
-    with pytest.raises(EnvironmentFailure, match="`behaviour`: that of every member holds a NaN"):
+    with pytest.raises(EnvironmentFailure, match="`behaviour`: every member's holds a NaN"):
         trained(tmp_path / "run", **options)

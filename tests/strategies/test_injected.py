@@ -83,11 +83,11 @@ def test_numbers_are_told_once_and_forgotten_when_a_state_is_loaded():
     es = made(CMAES)
     state, (number, _) = es.state_dict(), es.ask_one()
     es.tell_one(number, 1.0)
-    with pytest.raises(InputError, match="number 1 is not waited for"):
+    with pytest.raises(InputError, match="number 1 is unknown or already used"):
         es.tell_one(number, 1.0)
     number, _ = es.ask_one()
     es.load_state_dict(state)
-    with pytest.raises(InputError, match="number 2 is not waited for"):
+    with pytest.raises(InputError, match="number 2 is unknown or already used"):
         es.tell_one(number, 1.0)
 
 

@@ -71,7 +71,7 @@ def test_a_strategy_is_told_ranks_as_the_paper_weighs_them(method):
     for behaviour in known[:-1]:
         search.learn(Center(-math.inf, behaviour))
     fitness, behaviours = DRAWN.normal(size=12), DRAWN.normal(size=(12, 2)).astype(np.float32)
-    told, columns = search.told(fitness, behaviours, Center(1.0, known[-1]))
+    told, columns = search.shaped(fitness, behaviours, Center(1.0, known[-1]))
     novel = mean_of_nearest(behaviours.tolist(), known.tolist(), 10)
     weight = {"ns": 0.0, "nsr": 0.5}.get(method, 0.3)
     by_hand = weight * centered(fitness) + (1 - weight) * centered(novel)
@@ -99,7 +99,7 @@ def test_the_weight_of_fitness_falls_with_patience_and_grows_with_a_better_centr
     behaviours, seen = np.eye(3, 2, dtype=np.float32), []
     for generation, fitness in enumerate([1.0, 0.5, 1.0, 0.9, 0.8, 2.0, 3.0, math.nan, 4.0, math.inf, 0.0]):
         here = center(fitness, generation, 0.0)
-        _, columns = search.told(np.arange(3.0), behaviours, here)
+        _, columns = search.shaped(np.arange(3.0), behaviours, here)
         seen.append(columns["fitness_weight"])
         search.learn(here)
     np.testing.assert_allclose(seen, [0.5, 0.5, 0.3, 0.3, 0.1, 0.3, 0.5, 0.5, 0.7, 0.7, 0.5])
@@ -124,14 +124,14 @@ def test_a_centre_without_a_usable_fitness_is_not_better_than_ever(value):
 def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
     search = Novelty(NoveltyOptions("ns:k=3"))
     behaviours = np.array([[0, 1], [np.nan, 0], [5, 5], [1, 1]], np.float32)
-    told, _ = search.told(np.array([1.0, 2.0, np.nan, 3.0]), behaviours, center(1.0, 0.0, 0.0))
+    told, _ = search.shaped(np.array([1.0, 2.0, np.nan, 3.0]), behaviours, center(1.0, 0.0, 0.0))
     assert np.isnan(told).tolist() == [False, True, True, False]
     search.learn(center(1.0, np.nan, 0.0))
     assert len(search.archive) == 0
-    told, _ = search.told(np.arange(2.0), behaviours[[0, 3]], center(1.0, np.inf, 0.0))
+    told, _ = search.shaped(np.arange(2.0), behaviours[[0, 3]], center(1.0, np.inf, 0.0))
     assert told.tolist() == [0.0, 0.0]  # nothing to be different from
-    with pytest.raises(EnvironmentFailure, match="that of every member holds a NaN"):
-        search.told(np.arange(2.0), np.full((2, 2), np.nan, np.float32), center(1.0, 0.0, 0.0))
+    with pytest.raises(EnvironmentFailure, match="every member's holds a NaN"):
+        search.shaped(np.arange(2.0), np.full((2, 2), np.nan, np.float32), center(1.0, 0.0, 0.0))
     search.learn(center(1.0, 0.0, 0.0))
     with pytest.raises(InputError, match="`behaviour`: there are behaviours of 2 and 3 numbers"):
         search.learn(center(1.0, 0.0, 0.0, 1.0))

@@ -73,7 +73,7 @@ def test_what_makes_no_optimiser_is_refused():
 def test_a_state_of_another_optimiser_is_refused_and_changes_nothing():
     before = OpenAIES(np.zeros(5), 8, optimizer="sgd", perturbation=TABLE)
     saved = run(OpenAIES(np.zeros(5), 8, optimizer="adam", perturbation=TABLE), 3).state_dict()
-    with pytest.raises(InputError, match="another optimizer"):
+    with pytest.raises(InputError, match="different optimizer"):
         before.load_state_dict(saved)
     assert (before.generation, float(before.center.abs().sum())) == (0, 0.0)
 

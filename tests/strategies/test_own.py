@@ -97,7 +97,7 @@ def test_an_update_beyond_what_numbers_hold_is_one_line_and_leaves_the_centre():
     es = build_strategy(Leaping, np.ones(3, np.float32), {"population": 4})
     es.ask()
     with pytest.raises(
-        InputError, match=r"generation 1 takes the centre beyond the largest .*: use a smaller sigma "
+        InputError, match=r"generation 1 takes the centre beyond the largest .*; use a smaller sigma "
     ):
         es.tell([0.0, 1.0, 2.0, 3.0])
     assert es.center.tolist() == [1.0, 1.0, 1.0]

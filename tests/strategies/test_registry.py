@@ -124,7 +124,7 @@ def test_low_rank_noise_works_or_is_refused_in_a_line(entry):
         return entry.load()(np.zeros(35), 40, sigma=0.1, perturbation=source)
 
     if not entry.load().low_rank:
-        with pytest.raises(InputError, match=rf"^{entry.class_name} does not work with low-rank noise: .*$"):
+        with pytest.raises(InputError, match=rf"^{entry.class_name} does not work with low-rank noise; .*$"):
             search()
         return
     found, target = search(), torch.linspace(-1, 1, 35)

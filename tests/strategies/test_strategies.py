@@ -123,7 +123,7 @@ def test_resumes_bit_for_bit(make):
 def test_another_dimension_is_refused(make):
     with pytest.raises(InputError, match="6 parameters"):
         built(make).load_state_dict(built(make, dimension=7).state_dict())
-    with pytest.raises(InputError, match="the state holds no "):
+    with pytest.raises(InputError, match="the saved state has no "):
         built(make).load_state_dict({})
 
 
@@ -136,7 +136,7 @@ def test_another_dimension_is_refused(make):
 )
 def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
     strategy = loaded(np.zeros(6), 20)
-    with pytest.raises(InputError, match=f"holds no {name}"):
+    with pytest.raises(InputError, match=f"state has no {name}"):
         strategy.load_state_dict(saved(np.ones(6), 20).state_dict())
     assert float(strategy.center.abs().sum()) == 0.0
 
@@ -374,7 +374,7 @@ def test_fitness_of_another_shape_is_refused(make):
     for shape in (9, (10, 1)):
         with pytest.raises(InputError, match=r"\(10,\)"):
             strategy.tell(np.zeros(shape))
-    with pytest.raises(InputError, match="one number a member"):
+    with pytest.raises(InputError, match="one number"):
         strategy.tell(["a"] * 10)
     strategy.tell(np.arange(10.0))  # nothing is lost by a mistake
 
@@ -402,12 +402,12 @@ def test_a_generation_is_told_once_and_only_after_it_was_asked_for(make):
     strategy.ask()
     strategy.tell(np.arange(10.0))
     before = parts(strategy)
-    with pytest.raises(InputError, match="tell without members"):
+    with pytest.raises(InputError, match=r"tell\(\) without members"):
         strategy.tell(np.arange(10.0))
     assert_same(before, parts(strategy))
     strategy.sample()
     strategy.load_state_dict(before)
-    with pytest.raises(InputError, match="tell without members"):
+    with pytest.raises(InputError, match=r"tell\(\) without members"):
         strategy.tell(np.arange(10.0))
 
 
@@ -441,7 +441,7 @@ def test_a_generation_of_another_size_is_told_whole(make, size):
 def test_a_strategy_whose_generations_are_of_one_size_says_so(make):
     strategy = built(make)
     strategy.resize(10)
-    with pytest.raises(InputError, match=f"generations of {make.__name__} are all of one size"):
+    with pytest.raises(InputError, match=f"{make.__name__} needs [0-9]+ members in every generation"):
         strategy.resize(12)
     assert strategy.population_size == 10
 

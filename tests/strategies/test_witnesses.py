@@ -298,7 +298,7 @@ def test_ties_of_cr_fm_nes_share_their_weights(fitness):
         (lambda: CanonicalES(np.zeros(3), 8, parents=9), "parents 9 must be at least 1 and at most"),
         (lambda: XNES(np.zeros(3), 3), "population 3 is too small"),
         (lambda: RMES(np.zeros(3), paths=0), "paths 0 must be at least 1"),
-        (lambda: MAES(np.zeros(3), sigma="linear:1:0.1:8"), "this strategy adapts it from there"),
+        (lambda: MAES(np.zeros(3), sigma="linear:1:0.1:8"), "which this strategy adapts"),
     ],
 )
 def test_impossible_arguments_are_refused_by_name(make, message):

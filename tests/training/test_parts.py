@@ -44,7 +44,7 @@ def test_cem_takes_few_members_where_its_elite_leaves_two_of_them(tmp_path, caps
     for more, message in (
         (
             "6 --strategy cem",
-            "--strategy cem: elite 0.2 of a population of 6 leaves 1: at least 2 are needed, so use",
+            "--strategy cem: elite 0.2 of a population of 6 leaves 1, but at least 2 are needed; use",
         ),
         ("3 --strategy cem:elite=0.5", "--strategy cem: elite 0.5 of a population of 3 leaves 1"),
         ("1 --strategy cem:elite=1", "--population 1 must be at least 2"),

@@ -1,4 +1,4 @@
-"""Strategies with ask and tell, one file each, listed in :mod:`escalade.strategies.registry`."""
+"""Ask-and-tell search strategies, one file each, listed in :mod:`escalade.strategies.registry`."""
 
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from escalade.wings.own_loops.guided_es import GuidedES as GuidedES
     from escalade.wings.own_loops.persistent_es import PersistentES as PersistentES
 
-# Imported when first used, because they need torch: a mistyped flag should not wait for it.
+# Imported on first use, because they need torch: the error for a mistyped flag should not wait for it.
 _HOMES = {entry.class_name: entry.home.partition(":")[0] for entry in STRATEGIES.values()} | {
     "ClipUp": "escalade.strategies.optimizers",
     "DensePopulation": "escalade.perturbation",
@@ -42,7 +42,7 @@ _HOMES = {entry.class_name: entry.home.partition(":")[0] for entry in STRATEGIES
     "Result": "escalade.strategies.result",
     "Strategy": "escalade.strategies.base",
 }
-if not TYPE_CHECKING:  # type checkers would take any name for one of the package
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = sorted(_HOMES)

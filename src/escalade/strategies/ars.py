@@ -16,28 +16,30 @@ from escalade.strategies.tensors import Start
 from escalade.support.numbers import whole_number
 
 _LEAST_SPREAD = np.finfo(np.float32).tiny
-"""Least spread of returns for a step: a smaller one is zero in the noise's type, and its inverse infinite."""
+"""Smallest spread of returns for a step: a smaller one is zero in float32, and its inverse infinite."""
 
 
 class ARS(GaussianStrategy):
-    """Step along the directions whose better end was best, scaled by the spread of their returns.
+    """Step along the directions with the best returns, scaled by the standard deviation of these returns.
+
+    A direction is ranked by the better of its two members.
 
     ``centre += lr / (b * s) * sum over the b top directions of (r_plus - r_minus) * delta``,
     where ``s`` is the standard deviation of those 2b returns. V2's normalisation of observations
     belongs to the policy, not to the strategy.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, even: two for each direction.
-        sigma: standard deviation of the noise: a number, a schedule, or the text of one.
-        lr: the step size: a number, a schedule, or the text of one.
-        top_directions: b, the directions that are kept. ``None`` keeps all of them, as V1 and V2 of the paper
-            do; a smaller b than ``population // 2`` is V1-t and V2-t. A generation of another size keeps as
-            many in proportion.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, even: two for each direction.
+        sigma: standard deviation of the noise: a number, a schedule, or its text.
+        lr: the step size: a number, a schedule, or its text.
+        top_directions: b, the number of directions that are used. None uses all of them, as V1 and V2 of the
+            paper do; b below ``population // 2`` is V1-t and V2-t. In a generation of another size b changes
+            in proportion.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     low_rank = True
@@ -54,11 +56,11 @@ class ARS(GaussianStrategy):
     ) -> None:
         super().__init__(x0, population, **common)
         directions = population // 2
-        kept = directions if top_directions is None else whole_number(top_directions, "top_directions")
-        if not 1 <= kept <= directions:
+        top = directions if top_directions is None else whole_number(top_directions, "top_directions")
+        if not 1 <= top <= directions:
             raise InputError(
                 f"top_directions {top_directions} must be between 1 and {directions}, "
-                f"half the population of {population}: give other top_directions, or another population"
+                f"half the population of {population}; change top_directions or the population"
             )
         self.sigma_schedule = parse_sigma(sigma)
         self.lr_schedule = parse(lr, "lr", zero=True)
@@ -67,8 +69,8 @@ class ARS(GaussianStrategy):
     def update(self, fitness: Fitness) -> None:
         pairs = fitness.reshape(-1, 2)
         best = pairs.max(axis=1)
-        # Directions that tie with the last one in are kept too: their order means nothing.
-        kept = best >= np.sort(best)[-self._kept(len(best))]
+        # Directions that tie with the last one are used too, because the order of ties is arbitrary.
+        kept = best >= np.sort(best)[-self._top_count(len(best))]
         spread = pairs[kept].std()
         if spread < _LEAST_SPREAD:
             return
@@ -76,8 +78,7 @@ class ARS(GaussianStrategy):
         factor = self.lr / (np.count_nonzero(kept) * spread)
         self.center += self.noise_sum(weights).mul_(factor)
 
-    def _kept(self, directions: int) -> int:
-        """The number of a generation's directions that move the centre."""
+    def _top_count(self, directions: int) -> int:
         if self.top_directions is None:
             return directions
         return max(1, round(self.top_directions * self.population_size / self.first_population))

@@ -1,7 +1,7 @@
-"""The shape of a search with a deviation for each parameter and one longer axis: ``D (I + v v') D``.
+"""Covariance with a deviation for each parameter and one long axis: ``D (I + v v') D``.
 
-Of VD-CMA (Akimoto, Auger and Hansen 2014) and CR-FM-NES (Nomura and Ono 2022): both follow the same natural
-gradient, each with its own rates.
+VD-CMA (Akimoto, Auger and Hansen 2014) and CR-FM-NES (Nomura and Ono 2022) use it. Both follow the same
+natural gradient, each with its own rates.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from escalade.strategies.sized import Matrix, SizedStrategy
 
 Vector = NDArray[np.float64]
 
-_FIRST_AXIS = 2**62  # the generation whose noise the first axis is: none that a search reaches
-_SHORT = 1.0  # a step changes a shorter axis by as much as one of this length, which pycma's does not
+_FIRST_AXIS = 2**62  # generation number for the noise of the initial axis; no search reaches it
+_SHORT = 1.0  # shorter axes may change as much as an axis of this length; pycma has no such minimum
 _TINY = 1e-300
 
 
 class AxisStrategy(SizedStrategy):
-    """A strategy that adapts a step size and its shape, each along a path of its own.
+    """Strategy that adapts a step size and its shape, each along an evolution path of its own.
 
-    ``axis`` is v, ``deviations`` the diagonal of D; both have shape (dimension,).
+    ``axis`` is v and ``deviations`` the diagonal of D; both have shape (dimension,).
 
-    Its arguments, and the errors that it raises, are those of :class:`SizedStrategy`.
+    The arguments and errors are those of :class:`SizedStrategy`.
     """
 
     adapted = ("axis", "deviations", "path_sigma", "path_c")
@@ -37,12 +37,12 @@ class AxisStrategy(SizedStrategy):
 
     @property
     def length2(self) -> float:
-        """The squared length of the axis."""
+        """Squared length of the axis."""
         return float(self.axis @ self.axis)
 
     @property
     def unit(self) -> Vector:
-        """The direction of the axis."""
+        """Direction of the axis, a unit vector."""
         return self.axis / math.sqrt(self.length2)
 
     @property
@@ -61,20 +61,20 @@ class AxisStrategy(SizedStrategy):
         return np.asarray((z + np.outer(longer * (z @ unit), unit)) * self.deviations)
 
     def gradient(self, z: Matrix, rates: Vector, path: Vector, path_rate: float) -> tuple[Vector, Vector]:
-        """Steps of ``axis``, and of ``deviations`` in multiples of themselves.
+        """Return the steps of ``axis`` and, relative to their values, of ``deviations``.
 
-        A member's gradient is quadratic in its step, and linear in four terms of it. So these terms are
+        A member's gradient is quadratic in its step but linear in four terms of it. These terms are therefore
         summed over the members first (:meth:`_sums`), and the rest is computed once.
 
         ``unit`` is v / |v|, ``length2`` is |v|² and ``g`` is 1 + |v|². ``t`` and ``s`` become the gradients
-        of v and of log D. ``alpha`` below 1 keeps the Fisher matrix invertible; ``inverse`` and ``scaled``
-        invert it, as it is a diagonal and one vector's product with itself.
+        of v and of log D. ``alpha`` below 1 keeps the Fisher matrix invertible. ``inverse`` and ``scaled``
+        invert this matrix, which is a diagonal matrix plus the outer product of one vector with itself.
 
         Args:
             z: noise of the members, shape (n, dimension).
-            rates: of the members, shape (n,).
-            path: a further step, shape (dimension,), as :meth:`shaped` gives them.
-            path_rate: its rate.
+            rates: learning rates of the members, shape (n,).
+            path: an additional step, shape (dimension,), on the scale of the steps from :meth:`shaped`.
+            path_rate: learning rate of ``path``.
         """
         length2, unit = self.length2, self.unit
         g, unit2 = 1 + length2, unit**2
@@ -91,12 +91,12 @@ class AxisStrategy(SizedStrategy):
         return t / math.sqrt(length2), s
 
     def cut(self, axis_step: Vector, s: Vector, most: float) -> tuple[Vector, Vector]:
-        """Shorten both so that no deviation and no axis changes by more than the fraction ``most`` of itself.
+        """Shorten both steps so that each deviation and the axis change by at most the fraction ``most``.
 
-        The gradient is that of here alone: on a valley far longer than wide, whole steps of it diverge.
+        The gradient holds only locally: in a valley far longer than wide, full steps along it diverge.
         """
         length = max(float(np.linalg.norm(axis_step)), _TINY)
-        # In few dimensions the axis comes and goes: one that is hardly there would hold the deviations too.
+        # In few dimensions the axis can nearly vanish; a limit relative to it would freeze the deviations.
         longest = most * max(math.sqrt(self.length2), _SHORT)
         share = min(1.0, longest / length, most / max(float(np.abs(s).max()), _TINY))
         return share * axis_step, share * s
@@ -104,7 +104,9 @@ class AxisStrategy(SizedStrategy):
     def _sums(
         self, z: Matrix, rates: Vector, path: Vector, path_rate: float
     ) -> tuple[Vector, Vector, float, float]:
-        """Sums over members and the path, by their rates: of ``y * y``, ``y (y' unit)``, ``(y' unit)**2``, 1.
+        """Return the sums, weighted by rates, of ``y * y``, ``y (y' unit)``, ``(y' unit)**2`` and 1.
+
+        They run over the members and the path.
 
         Here ``y = z + (stretch - 1) unit (unit' z)``.
         """

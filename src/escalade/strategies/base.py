@@ -1,4 +1,4 @@
-"""The base of all strategies: ask, tell, and a state that can be saved."""
+"""Base class of all strategies: ask, tell, and a state that can be saved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ from escalade.strategies.ranking import default_population
 from escalade.strategies.result import Record, Result
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.tensors import Start, State, adapted_by, as_kept, center_before, copied, first_center
+from escalade.strategies.tensors import (
+    Start,
+    State,
+    adapted_by,
+    center_before,
+    copied,
+    first_center,
+    restored,
+)
 from escalade.support.arrays import as_float64
 from escalade.support.generators import generators_seeded
 from escalade.support.keywords import check_keywords, signature_of
@@ -40,7 +48,7 @@ Fitness = NDArray[np.float64]
 
 
 class Common(TypedDict, total=False):
-    """The keywords that every strategy hands on to :class:`Strategy`, which describes them."""
+    """Keywords that every strategy passes to :class:`Strategy`, where they are documented."""
 
     seed: int
     direction: Direction
@@ -48,54 +56,55 @@ class Common(TypedDict, total=False):
 
 
 class Strategy(ABC):
-    """A search distribution that moves towards higher fitness.
+    """Ask-and-tell interface of all strategies: a search distribution that moves towards better fitness.
 
-    A generation is a pure function of (state, seed): nothing random is kept between calls. Around
-    :meth:`members`, :meth:`update` and :meth:`remember` of a user's subclass, the global generators of
-    ``random``, ``numpy.random`` and ``torch`` are seeded with seed and generation, and then put back.
+    A generation is a pure function of (state, seed): no random state is carried between calls. While
+    :meth:`members`, :meth:`update` and :meth:`remember` of a user's subclass run, the global generators of
+    ``random``, ``numpy.random`` and ``torch`` are seeded with seed and generation; afterwards their previous
+    states are restored.
 
     Args:
-        x0: the first centre, shape (dimension,), a tensor or anything torch can read. Where it is
-            float64, members and centre are float64; otherwise float32.
-        population: members a generation; None means :meth:`usual_population`.
-        seed: the same seed gives the same members.
-        direction: what the fitness is to become, ``maximize`` or ``minimize``.
-        perturbation: the source of the noise; made from ``seed`` when not given.
+        x0: initial centre, shape (dimension,), a tensor or anything torch can convert. If it is float64,
+            members and centre are float64; otherwise they are float32.
+        population: members per generation; None means :meth:`usual_population`.
+        seed: the same seed produces the same members.
+        direction: ``maximize`` or ``minimize`` the fitness.
+        perturbation: source of the noise; None creates one from ``seed``.
 
     Raises:
-        InputError: an argument is impossible or unknown; the message names it.
+        InputError: an argument is invalid or unknown; the message names it.
     """
 
     antithetic: bool = False
     """True if members 2k and 2k + 1 are a mirrored pair: the same noise, added and subtracted."""
 
     smallest: ClassVar[int] = 2
-    """The smallest population that it can work with."""
+    """Smallest allowed population."""
 
     grows: ClassVar[bool] = True
-    """True where :meth:`update` can take a generation of another size than the first."""
+    """True if :meth:`update` accepts generations whose size differs from the first one's."""
 
     low_rank: ClassVar[bool] = False
-    """True where noise of low rank, or of a device, will do: it has one scale for all parameters."""
+    """True if the strategy works with low-rank and device noise: it has one scale for all parameters."""
 
     compares_generations: ClassVar[bool] = False
-    """True where an update compares fitness with that of generations before: ranks within one will not do."""
+    """True if updates compare fitness across generations; ranks within one generation then do not suffice."""
 
     draws_once: ClassVar[bool] = False
-    """True if members take a generation's noise as a whole: for few parameters it is made without a table."""
+    """True if a generation's noise is drawn as a whole: for few parameters it then needs no noise table."""
 
     elitist: ClassVar[bool] = False
-    """True where the best members live on unchanged."""
+    """True if the best members survive unchanged."""
 
     adapted: ClassVar[tuple[str, ...]] = ()
-    """Arrays, tensors and numbers that updates replace, and never write to: saved with the centre."""
+    """Names of the arrays, tensors and numbers that updates replace (never modify); saved with the centre."""
 
     lr_schedule: Schedule | None = None
-    """The step size of each generation, if there is one."""
+    """Step size of each generation, if the strategy has one."""
     sigma_schedule: Schedule
-    """The noise scale of each generation, if the class has no :attr:`sigma` of its own."""
+    """Noise scale of each generation, unless the class overrides :attr:`sigma`."""
 
-    _draws_globally: ClassVar[bool] = False  # classes of this package don't
+    _draws_globally: ClassVar[bool] = False  # True for classes outside this package
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -103,7 +112,7 @@ class Strategy(ABC):
         cls._draws_globally = not cls.__module__.startswith("escalade.")
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
-        """Refuse an argument that the class does not have, in one line that names the nearest."""
+        """Raise InputError for an unknown keyword, suggesting the closest known one."""
         check_keywords(cls.__name__, cls, keywords)
         return super().__new__(cls)
 
@@ -125,7 +134,7 @@ class Strategy(ABC):
             self._check_low_rank(perturbation, len(start))
         if device is not None:
             start = start.to(device, torch.float32)
-        self.center: Tensor = start  # updates write to it; a copy to keep is es.result.center
+        self.center: Tensor = start  # updates write to it in place; es.result.center is a copy
         self.first_population = self.population_size = self._size(population)
         self.seed = seed_number(seed)
         self.direction = direction
@@ -133,28 +142,28 @@ class Strategy(ABC):
         self.update_ratio = 0.0
         self.nonfinite: list[int] = []
         self._perturbation = perturbation
-        self._sampled: Population | None = None  # this generation's members, once they were given out
-        self._asked = False  # True once they were written out
+        self._sampled: Population | None = None  # this generation's members, after the first sample()
+        self._asked = False  # True after ask() wrote them out
         self._sign = 1.0 if direction == "maximize" else -1.0
         self._record = Record(self._sign)
 
     @staticmethod
     def usual_population(dimension: int) -> int:
-        """The number of members if none is given."""
+        """Return the default population for ``dimension`` parameters."""
         return default_population(dimension)
 
     def _size(self, population: int) -> int:
         population = population_number(population, self.smallest)
         if self.antithetic and population % 2:
             raise InputError(
-                f"population {population} is odd, but members come in mirrored pairs: use {population + 1}"
+                f"population {population} is odd, but members come in mirrored pairs; use {population + 1}"
             )
         return population
 
     def _check_low_rank(self, source: LowRank, dimension: int) -> None:
         device = device_of(source)
         if not self.low_rank:
-            what = "device: leave it out" if device else "low-rank noise: leave perturbation out"
+            what = "device; remove it" if device else "low-rank noise; remove perturbation"
             raise InputError(f"{type(self).__name__} does not work with {what}, or use OpenAIES or ARS")
         if source.dimension != dimension:
             raise InputError(
@@ -162,17 +171,20 @@ class Strategy(ABC):
             )
 
     def resize(self, population: int) -> None:
-        """Give this generation another number of members: even, where they come in mirrored pairs.
+        """Change the number of members of the current generation only.
 
-        Member k stays the same. Only this generation has that size; :meth:`tell` ends it.
+        Member k stays the same. The next generation has the initial population again.
 
         Raises:
-            InputError: :attr:`grows` is False, or the strategy cannot begin with such a population either.
+            InputError: :attr:`grows` is False, or ``population`` is too small, or odd while members come in
+                mirrored pairs.
         """
         population = self._size(population)
         if population != self.population_size:
             if not self.grows:
-                raise InputError(f"generations of {type(self).__name__} are all of one size")
+                raise InputError(
+                    f"{type(self).__name__} needs {self.population_size} members in every generation"
+                )
             self.population_size = population
             self._sampled = None
 
@@ -183,14 +195,14 @@ class Strategy(ABC):
 
     @property
     def perturbation(self) -> NoiseSource:
-        """The source of the noise that members are made of; made when first needed."""
+        """Source of the members' noise, created on first use."""
         if self._perturbation is None:
             self._perturbation = usual_noise(self.seed, self.dimension, once=self.draws_once)
         return self._perturbation
 
     @property
     def sigma(self) -> float:
-        """Scale of the noise in this generation (its mean, where every parameter has its own)."""
+        """Scale of the noise in this generation, or its mean if every parameter has its own."""
         return self.sigma_schedule(self.generation)
 
     @property
@@ -200,9 +212,9 @@ class Strategy(ABC):
 
     @property
     def condition(self) -> float | None:
-        """The largest variance of the search distribution over the smallest, along its axes.
+        """Ratio of the largest to the smallest variance of the search distribution along its axes.
 
-        None where no covariance is adapted; searches that adapt one also stop when they stagnate.
+        None if no covariance is adapted. Searches that adapt one also stop when they stagnate.
         """
         return None
 
@@ -213,104 +225,110 @@ class Strategy(ABC):
 
     @abstractmethod
     def members(self) -> Population:
-        """This generation's members, made anew. For subclasses."""
+        """Create this generation's members. Subclasses implement this."""
 
     def sample(self) -> Population:
-        """The generation's members, as addresses where the strategy can; :meth:`tell` takes their fitness."""
+        """Return this generation's members for :meth:`tell`, as addresses of noise if possible."""
         if self._sampled is None:
             with self._generators(0):
                 self._sampled = self.members()
         return self._sampled
 
     def _generators(self, place: int) -> AbstractContextManager[None]:
-        """Seed the global generators for one method of a user's class, in every process and on resume."""
+        # In a user's class, global random numbers then agree in every process and on resume.
         if not self._draws_globally:
             return nullcontext()
         return generators_seeded(int(seeds(self.seed, Stream.STRATEGY, self.generation, place)))
 
     def ask(self) -> Tensor:
-        """The generation's members written out, shape (population, dimension)."""
+        """Return this generation's members, shape (population, dimension)."""
         self._asked = True
         return torch.from_numpy(write_all(self.sample()))
 
     def tell(self, fitness: ArrayLike | Tensor) -> None:
-        """Move on to the next generation, given the fitness of the members just asked for.
+        """Update the search distribution with the fitness of the current members, and start a new generation.
 
-        ``fitness`` has shape (population,). NaN, infinity and what lies beyond 1e30, either way, count as
-        the worst of the others; ``nonfinite`` then lists the members that gave them.
+        NaN, infinity and numbers whose absolute value exceeds 1e30 count as the worst of the other values.
+        ``nonfinite`` then lists their members.
+
+        Args:
+            fitness: shape (population,).
 
         Raises:
-            InputError: it does not hold such numbers, members were not asked for, or the centre or sigma
-                would not be finite any more; the centre then stays.
+            InputError: ``fitness`` is not numeric or has another shape, :meth:`ask` was not called first, or
+                the centre or sigma would become infinite; the centre then stays unchanged.
         """
         if self._sampled is None:
             raise InputError(
-                "tell without members: call ask() (or sample()) in every generation, then tell() once"
+                "tell() without members; call ask() (or sample()) in every generation, then tell() once"
             )
         array, shape = as_float64(fitness), (self.population_size,)
         if array.shape != shape:
-            raise InputError(f"fitness must have shape {shape}, one number a member, not {array.shape}")
+            raise InputError(f"fitness must have shape {shape}, one number per member, not {array.shape}")
         cleaned, self.nonfinite = finite_fitness(self._sign * array)
         before, sigma = center_before(self._sampled, self.center), self.sigma
-        if not (cleaned == cleaned[0]).all():  # else there is nothing to learn from
+        if not (cleaned == cleaned[0]).all():  # equal fitness carries no information
             with self._generators(1):
                 self.update(cleaned)
         elif len(self.nonfinite) < len(cleaned):
             with self._generators(2):
                 self.remember(cleaned)
         norm, moved = float(vector_norm(before)), float(vector_norm(self.center - before))
-        if beyond := self._beyond(moved, sigma):
+        if overflow := self._overflow(moved, sigma):
             self.center.copy_(before)
-            raise Diverged(f"generation {self.generation + 1} takes {beyond}")
+            raise Diverged(f"generation {self.generation + 1} takes {overflow}")
         self.update_ratio = moved / norm if norm > 0 else 0.0
-        # Last, so that tell can be called again after update raised.
+        # Last, so that tell() can be called again after update() raised an error.
         if self._asked:
             self._record.add(self._sampled, cleaned, self.nonfinite)
         self.generation += 1
         self.population_size = self.first_population
         self._sampled, self._asked = None, False
 
-    def _beyond(self, moved: float, sigma: float) -> str:
-        """Words for what an update by ``moved``, from ``sigma``, made infinite; empty where nothing is."""
+    def _overflow(self, moved: float, sigma: float) -> str:
+        """Describe the quantity that an update of length ``moved`` from ``sigma`` made infinite, if any."""
         if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
             lr = "" if math.isnan(self.lr) else f"lr (now {self.lr:g}) or "
             largest = f"the centre beyond the largest {self.center.dtype}"
-            return f"{largest}: use a smaller {lr}sigma (now {self.sigma:g})"
+            return f"{largest}; use a smaller {lr}sigma (now {self.sigma:g})"
         if math.isfinite(sigma) and not math.isfinite(self.sigma):
-            return "sigma beyond the largest number: use smaller rates"
+            return "sigma beyond the largest number; use smaller rates"
         return ""
 
     @property
     def result(self) -> Result:
-        """Best member, centre and history of what :meth:`ask` gave out.
+        """Best member, centre and history of the generations from :meth:`ask`.
 
-        Members that only travelled as addresses (:meth:`sample`) are not recorded.
+        Members that were only sampled as addresses (:meth:`sample`) are not recorded.
         """
         best, fitness = self._record.best or (self.center, math.nan)
         return Result(best.clone(), fitness, self.center.clone(), self._record.history)
 
     def remember(self, fitness: Fitness) -> None:  # noqa: B027 - most keep no fitness
-        """Take note of a generation in which all members got the same, and nothing moves. For subclasses."""
+        """Handle a generation whose members all have the same fitness: no :meth:`update` is made.
+
+        Subclasses may override this.
+        """
 
     def narrow(self, factors: NDArray[np.float64]) -> None:  # noqa: B027 - most sigmas never grow
         """Multiply the standard deviation of each parameter by a factor.
 
-        Strategies whose sigma is fixed or scheduled ignore this. For subclasses.
+        Strategies whose sigma is fixed or scheduled ignore this. Subclasses may override it.
 
         Args:
-            factors: shape (dimension,), above 0; above 1 for whole numbers of a search alone.
+            factors: shape (dimension,), above 0. Only integer parameters may have factors above 1.
         """
 
     @abstractmethod
     def update(self, fitness: Fitness) -> None:
-        """Move the distribution.
+        """Update the search distribution. Subclasses implement this.
 
         Args:
             fitness: float64, shape (population,); finite, not all equal, larger is better.
         """
 
     def state_dict(self) -> State:
-        """Everything that :meth:`load_state_dict` needs to go on bit for bit."""
+        """Return the state from which :meth:`load_state_dict` continues with exactly the same numbers."""
         state: State = {
             "center": self.center.clone(),
             "generation": self.generation,
@@ -321,14 +339,14 @@ class Strategy(ABC):
         return state
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the state of a strategy that was built with the same arguments.
+        """Load the state of a strategy that was created with the same arguments.
 
         Raises:
-            InputError: it is another's; nothing is taken over then.
+            InputError: the state does not fit this strategy; nothing is loaded.
         """
         names = ("center", "generation", "update_ratio", *adapted_by(type(self)))
         if missing := set(names) - state.keys():
-            raise InputError(f"the state holds no {min(missing)}: it is another strategy's")
+            raise InputError(f"the saved state has no {min(missing)}: it is from a different strategy")
         if torch.as_tensor(state["center"]).shape != self.center.shape:
             raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
         self.center.copy_(torch.as_tensor(state["center"]))
@@ -337,7 +355,7 @@ class Strategy(ABC):
         self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
         for name in adapted_by(type(self)):
-            setattr(self, name, as_kept(state[name], getattr(self, name)))
+            setattr(self, name, restored(state[name], getattr(self, name)))
         self._record.load(state)
 
 

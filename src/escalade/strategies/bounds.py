@@ -1,9 +1,9 @@
-"""Bounds on parameters: a map from all of space onto the box, which any strategy can search through.
+"""Bounds on parameters: a map from unbounded space onto the box, for any strategy.
 
-The map is the identity but for a margin at each bound, where it bends: a parabola, then its mirror image.
-It is smooth, so the search sees no kink, and periodic, so a search that walks out comes back in. This is
-the kind of transformation that Hansen's pycma uses by default; ``benchmarks/optimize.md`` compares it
-with reflection and with clipping.
+The map is the identity except in a margin at each bound: there it is a parabola, then its mirror image.
+It is smooth, so the search sees no kink. It is periodic, so a search that leaves the box comes back in.
+Hansen's pycma uses this kind of transformation by default; ``benchmarks/optimize.md`` compares it with
+reflection and clipping.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @runtime_checkable
 class ScipyBounds(Protocol):
-    """The part of ``scipy.optimize.Bounds`` that is read."""
+    """The attributes of ``scipy.optimize.Bounds`` that are read."""
 
     lb: Any
     ub: Any
@@ -32,25 +32,26 @@ class ScipyBounds(Protocol):
 Given: TypeAlias = (
     tuple[ArrayLike | None, ArrayLike | None] | Sequence[tuple[float | None, float | None]] | ScipyBounds
 )
-"""Lower and upper bound, each a number, a vector or None; or one pair of numbers a parameter."""
+"""Lower and upper bound, each a number, a vector or None; or one pair of numbers per parameter."""
 
-_LARGEST = 1e100  # of a finite bound: the map squares distances
-_MARGIN = 1 / 20  # of 1 + |bound|, as in pycma's BoundTransform: measured in benchmarks/optimize.md
+_LARGEST = 1e100  # largest finite bound, because the map squares distances
+_MARGIN = 1 / 20  # of 1 + |bound|, as in pycma's BoundTransform; measured in benchmarks/optimize.md
 
 
 class Bounds:
     """Lower and upper bounds of a vector.
 
     Args:
-        bounds: ``(lower, upper)``, each a number or a vector of shape (dimension,); or as scipy has them,
-            one pair ``(lower, upper)`` a parameter, or a ``scipy.optimize.Bounds``. Of two parameters, a
-            tuple of two lists or arrays is ``(lower, upper)``, and other nested numbers are pairs.
-            ``None``, also within a list or tuple, or an infinite number is no bound.
+        bounds: ``(lower, upper)``, each a number or a vector of shape (dimension,); or one of scipy's forms:
+            one pair ``(lower, upper)`` per parameter, or a ``scipy.optimize.Bounds``. For two parameters, a
+            tuple of two lists or arrays is read as ``(lower, upper)``, and other nested numbers as pairs.
+            None, also within a list or tuple, and infinity mean "unbounded".
         dimension: length of the vector.
-        fixed: whether a parameter may have two equal bounds, which fix it.
+        fixed: True to allow equal lower and upper bounds, which fix a parameter.
 
     Raises:
-        InputError: they do not fit the vector, leave no room between them, or are finite but beyond 1e100.
+        InputError: the bounds do not fit the vector, leave no room between them, or are finite but beyond
+            1e100.
     """
 
     def __init__(self, bounds: Given | None, dimension: int, *, fixed: bool = False) -> None:
@@ -69,12 +70,12 @@ class Bounds:
                 )
             beyond = low if np.isfinite(low) and abs(low) > _LARGEST else high
             raise InputError(
-                f"bounds: parameter {i} has {beyond:g}, beyond {_LARGEST:g}: use None for no bound"
+                f"bounds: parameter {i} has {beyond:g}, beyond {_LARGEST:g}; use None for no bound"
             )
         self.both: NDArray[np.bool_] = np.isfinite(self.lower) & np.isfinite(self.upper)
-        """The parameters that have two bounds, bool of shape (dimension,)."""
+        """Mask of the parameters with two bounds, shape (dimension,)."""
         self.any = bool((np.isfinite(self.lower) | np.isfinite(self.upper)).any())
-        """True if there is a bound at all."""
+        """True if any parameter has a bound."""
         self._low_margin, self._high_margin = (
             np.minimum(_MARGIN * (1 + np.where(np.isfinite(bound), abs(bound), 0)), self.width / 2)
             for bound in (self.lower, self.upper)
@@ -82,15 +83,11 @@ class Bounds:
 
     @property
     def width(self) -> Array:
-        """Upper bound minus lower bound, infinite if one is missing; shape (dimension,)."""
+        """Upper minus lower bound, shape (dimension,); infinite if a bound is missing."""
         return self.upper - self.lower
 
     def check(self, x: Array) -> None:
-        """Refuse a vector that is outside.
-
-        Raises:
-            InputError: it is.
-        """
+        """Raise InputError if ``x`` is outside the bounds."""
         outside = np.flatnonzero((x < self.lower) | (x > self.upper))
         if len(outside):
             i = int(outside[0])
@@ -99,7 +96,7 @@ class Bounds:
             )
 
     def apply(self, free: Array) -> Array:
-        """The points in the box that stand for points in free space; shape (..., dimension)."""
+        """Map points of unbounded space into the box, shape (..., dimension)."""
         if not self.any:
             return free
         x = self._fold(free)
@@ -108,10 +105,10 @@ class Bounds:
             low = self.lower + (x - self.lower + m) ** 2 / (4 * m)
             high = self.upper - (self.upper + n - x) ** 2 / (4 * n)
             bent = np.where(x < self.lower + m, low, np.where(x > self.upper - n, high, x))
-        return np.clip(bent, self.lower, self.upper)  # for the last bit
+        return np.clip(bent, self.lower, self.upper)  # rounding errors must not leave the box
 
     def invert(self, x: Array) -> Array:
-        """The point of free space nearest the box that :meth:`apply` maps to ``x``."""
+        """Return the point nearest the box that :meth:`apply` maps to ``x``."""
         if not self.any:
             return x.copy()
         m, n = self._low_margin, self._high_margin
@@ -121,7 +118,7 @@ class Bounds:
             return np.where(x < self.lower + m, low, np.where(x > self.upper - n, high, x))
 
     def _fold(self, free: Array) -> Array:
-        """Mirror at the outer ends of the margins, as often as it takes to be between them."""
+        """Reflect at the outer ends of the margins until all points are between them."""
         low, high = self.lower - self._low_margin, self.upper + self._high_margin
         with np.errstate(invalid="ignore"):
             span = high - low
@@ -133,10 +130,10 @@ class Bounds:
 
 
 def confine(strategy: Strategy, widest: Array, narrowest: Array | float = 0.0) -> None:
-    """Keep the strategy's standard deviations from ``narrowest`` to ``widest``, the width of its box.
+    """Keep the strategy's standard deviations between ``narrowest`` and ``widest``, the width of its box.
 
-    Members of a wider search are spread evenly over the box whatever its sigma, so nothing makes it shrink
-    again.
+    In a wider search the members are spread evenly over the box whatever its sigma, so sigma would never
+    shrink again.
     """
     deviations = np.broadcast_to(strategy.scale, (strategy.dimension,))
     if ((deviations > widest) | (deviations < narrowest)).any():
@@ -144,7 +141,7 @@ def confine(strategy: Strategy, widest: Array, narrowest: Array | float = 0.0) -
 
 
 def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:
-    """Lower and upper bounds, whichever form they were given in."""
+    """Return lower and upper bounds of any of the accepted forms."""
     if bounds is None:
         return None, None
     if isinstance(bounds, ScipyBounds):
@@ -162,7 +159,7 @@ def _is_pair_of_vectors(bounds: Any) -> bool:
 
 
 def _vector(bound: ArrayLike | None, none: float, dimension: int) -> Array:
-    if isinstance(bound, list | tuple):  # None in an array of numbers would be NaN
+    if isinstance(bound, list | tuple):  # numpy would convert None to NaN
         bound = [none if number is None else number for number in bound]
     try:
         found = np.array(none if bound is None else detached(bound), dtype=np.float64)

@@ -20,29 +20,29 @@ from escalade.support.numbers import whole_number
 
 
 class CanonicalES(GaussianStrategy):
-    """Move to the weighted mean of the best members; a step size grows while the moves agree.
+    """Move to the weighted mean of the best members, with a step size that grows while the moves agree.
 
     With members ``centre + sigma * z_i``, and weights ``w_i`` of the best ``parents`` by their rank:
 
         ``centre += sigma * sum_i w_i * z_i``
 
-    A step size at most grows by the factor e in a generation, for which the paper has no bound.
-    Members are addresses of noise without mirrored pairs, and memory is O(dimension) beside it.
+    The step size grows at most by the factor e in a generation; the paper has no such bound.
+    Members are addresses of noise without mirrored pairs. Apart from the noise, memory is O(dimension).
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first step size.
-        parents: the number of members that count; None means half of them.
+        x0: initial centre, shape (dimension,).
+        population: members per generation.
+        sigma: initial step size.
+        parents: number of members with a positive weight; None means half of them.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     adapted = ("step_size", "path")
     antithetic = False
-    grows = False  # it weighs as many members as it began with
+    grows = False  # the weights are made for a fixed number of members
 
     def __init__(
         self,

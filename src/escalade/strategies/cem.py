@@ -24,26 +24,26 @@ class CEM(AdaptiveStrategy):
         ``centre += lr * (mean(x_i) - centre)``
         ``sigma += sigma_lr * (sqrt(std(x_i)**2 + noise) - sigma)``
 
-    For k elite members the standard deviation divides by k - 1, where the tutorial divides by k: dividing by
-    k would shrink the search by ``sqrt(1 - 1/k)`` a generation by itself.
+    For k elite members the standard deviation divides by k - 1, not by k as in the tutorial: dividing by k
+    would by itself shrink the search by ``sqrt(1 - 1/k)`` in each generation.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        x0: initial centre, shape (dimension,).
+        population: members per generation.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         elite: the fraction of members that the Gaussian is fitted to; at least two members.
-        lr: the tutorial's smoothing of the centre; 1 is none. A number, a schedule, or the text of one.
+        lr: the tutorial's smoothing of the centre; 1 means no smoothing. A number, a schedule, or its text.
         sigma_lr: the same for the deviations.
-        noise: a variance added in each generation, best a schedule that falls to zero, so that the
-            method does not stop early.
+        noise: variance added in each generation so that the search does not stop early; preferably a
+            schedule that falls to zero.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     antithetic = False
-    grows = False  # it weighs as many members as it began with
+    grows = False  # the weights are made for a fixed number of members
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class CEM(AdaptiveStrategy):
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         weights = elite_weights(fitness, self.elites)
         mean = self.noise_sum(weights)
-        # That of the elites about their own mean is too small: by elites / (elites - 1), where none tie.
+        # The variance of the elites about their own mean is too small: without ties by elites / (elites - 1).
         variance = self.square_sum(weights, mean) / (1 - float((weights**2).sum()))
         variance = self.deviations.square() * variance
         if self._noise is not None:

@@ -1,4 +1,4 @@
-"""The base of the optimisers that strategies step their centre with, and a user's own ``torch.optim`` one."""
+"""Base class of the centre's optimisers, and an adapter for ``torch.optim``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from escalade.storage.tensors import with_prefix
 from escalade.support.numbers import real_number
 
 PREFIX = "optimizer."
-"""The beginning of its names in a strategy's state."""
+"""Prefix of an optimiser's names in a strategy's state."""
 
 
 class CenterOptimizer(ABC):
-    """Moves one vector, the centre, along a direction of descent.
+    """Optimiser of one vector, the centre.
 
     Args:
         params: one tensor, the centre, shape (dimension,); :meth:`step` writes to it in place.
-        lr: the step size of a strategy that is given none.
-        memory: names of what it remembers, a tensor of the centre's shape each; zero at first.
+        lr: default step size, for a strategy without its own ``lr``.
+        memory: names of its state tensors, which have the centre's shape and start at zero.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float, memory: Iterable[str] = ()) -> None:
@@ -35,35 +35,35 @@ class CenterOptimizer(ABC):
         """Move the centre.
 
         Args:
-            descent: what gradient descent subtracts, shape (dimension,); it may be written to.
+            descent: the gradient to descend, shape (dimension,); it may be overwritten.
             lr: the step size.
         """
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
-        """Copies of what it remembers, under the keys ``optimizer.*``."""
+        """Return copies of the state tensors, under the keys ``optimizer.*``."""
         return {PREFIX + name: value.clone() for name, value in self.memory.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
-        """Take over what :meth:`state_dict` gave; other keys in ``state`` are left alone.
+        """Load a state from :meth:`state_dict`, ignoring other keys in ``state``.
 
         Raises:
-            InputError: another optimiser saved it.
+            InputError: the state is from a different optimiser.
         """
         saved = with_prefix(PREFIX, state)
         if saved.keys() != self.memory.keys():
             raise InputError(
-                "the saved state is that of another optimizer: go on with the one it was saved with"
+                "the saved state is from a different optimizer; continue with the one it was saved with"
             )
         for name, value in self.memory.items():
             value.copy_(torch.as_tensor(saved[name]))
 
 
 _GROUP = "group."
-"""Begins the names of numbers that an optimiser keeps beside its options: some count their steps there."""
+"""Prefix of the plain numbers in an optimiser's parameter group: some optimisers count their steps there."""
 
 
 class TorchOptimizer(CenterOptimizer):
-    """A user's ``torch.optim`` optimiser of the centre.
+    """Adapter for a user's ``torch.optim`` optimiser.
 
     Args:
         params: one tensor, the centre.
@@ -84,24 +84,24 @@ class TorchOptimizer(CenterOptimizer):
 
     def state_dict(self) -> dict[str, Tensor | int | float]:
         memory = self.inner.state_dict()["state"].get(0, {}) | _numbers_of(self.inner)
-        return {PREFIX + name: _own(value) for name, value in memory.items() if value is not None}
+        return {PREFIX + name: _copied(value) for name, value in memory.items() if value is not None}
 
     def load_state_dict(self, state: Mapping[str, Tensor | int | float]) -> None:
-        saved = {name: _own(value) for name, value in with_prefix(PREFIX, state).items()}
+        saved = {name: _copied(value) for name, value in with_prefix(PREFIX, state).items()}
         grouped = [name for name in saved if name.startswith(_GROUP)]
         numbers = {name.removeprefix(_GROUP): saved.pop(name) for name in grouped}
         groups = self.inner.state_dict()["param_groups"]
         groups[0] |= numbers
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
-        for name, value in saved.items():  # torch gives all but the step the type of the centre
+        for name, value in saved.items():  # undo torch's cast to the centre's type (of all but the step)
             if isinstance(value, Tensor) and name != "step":
                 self.inner.state[self.center][name] = value.to(self.center.device)
 
 
 def _numbers_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
-    """Return the plain numbers of its group; not the learning rate, which each step is given.
+    """Return the plain numbers in the parameter group of a user's optimiser, except the learning rate.
 
-    Those of torch's own optimisers are options, which no step changes.
+    Each step sets the learning rate. In torch's own optimisers the numbers are options that no step changes.
     """
     if type(optimizer).__module__.startswith("torch.optim."):
         return {}
@@ -110,6 +110,6 @@ def _numbers_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | fl
     return {_GROUP + name: value for name, value in numbers.items()}
 
 
-def _own(value: Tensor | int | float) -> Tensor | int | float:
-    # Optimisers hand out and take in their tensors without a copy, and write to them in the next step.
+def _copied(value: Tensor | int | float) -> Tensor | int | float:
+    # Optimisers neither copy the tensors they return nor those they load, and write to them in the next step.
     return value.clone() if isinstance(value, Tensor) else value

@@ -1,4 +1,4 @@
-"""Several strategies of which one moves in a generation: the centres of a search for novelty."""
+"""Several strategies, one of which moves in each generation: the centres of a novelty search."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from escalade.strategies.tensors import State
 
 
 class Centers:
-    """Several strategies, one a centre; whatever is asked of them is asked of the one that is ``drawn``.
+    """Several strategies, one per centre. Attributes are those of the strategy with the number ``drawn``.
 
-    The generation is that of the run; a strategy counts those in which it was drawn.
+    ``generation`` counts the run's generations. Each strategy counts the generations in which it was drawn.
     """
 
     def __init__(self, each: Sequence[Strategy]) -> None:
@@ -28,42 +28,42 @@ class Centers:
 
     @classmethod
     def of(cls, each: Sequence[Strategy]) -> Strategy:
-        """All of them as one strategy."""
+        """Combine several strategies into one."""
         return cast(Strategy, cls(each))
 
     @property
     def current(self) -> Strategy:
-        """The strategy of the centre that is drawn."""
+        """The strategy that moves in this generation."""
         return self.each[self.drawn]
 
     def __getattr__(self, name: str) -> Any:
-        if "each" not in vars(self):  # of a copy that is being made
+        if "each" not in vars(self):  # while copy or pickle creates the object
             raise AttributeError(name)
         return getattr(self.current, name)
 
     def tell(self, fitness: ArrayLike | Tensor) -> None:
-        """Move the centre that is drawn; see :meth:`Strategy.tell`."""
+        """Move the current centre; see :meth:`Strategy.tell`."""
         self.current.tell(fitness)
         self.generation += 1
 
     def state_dict(self) -> State:
-        """The states of all; see :meth:`Strategy.state_dict`."""
+        """Return the states of all strategies; see :meth:`Strategy.state_dict`."""
         state: State = {"drawn": self.drawn, "generation": self.generation}
         for number, strategy in enumerate(self.each):
             state |= {f"{number}.{name}": value for name, value in strategy.state_dict().items()}
         return state
 
     def load_state_dict(self, state: State) -> None:
-        """Take over what :meth:`state_dict` gave."""
+        """Load a state from :meth:`state_dict`."""
         if int(state["drawn"]) >= len(self.each):
-            raise InputError(f"the saved run drew centre {state['drawn']} of {len(self.each)}")
+            raise InputError(f"the saved run drew centre {state['drawn']}, but there are {len(self.each)}")
         for number, strategy in enumerate(self.each):
             strategy.load_state_dict(with_prefix(f"{number}.", state))
         self.drawn, self.generation = int(state["drawn"]), int(state["generation"])
 
 
 def of_center(tensors: Tensors, number: int) -> Tensors:
-    """A checkpoint's tensors with those of one centre under the names that a run of one centre has."""
+    """Return a checkpoint's tensors with those of one centre renamed as in a run with a single centre."""
     own = {
         f"{room}.{name}": value
         for room in ("strategy", "normalizer")
@@ -73,5 +73,5 @@ def of_center(tensors: Tensors, number: int) -> Tensors:
 
 
 def best_known(worth: NDArray[np.float64]) -> int:
-    """The centre of the largest number, NaN where nothing is known of one, shape (centers,)."""
+    """Return the number of the best centre by ``worth``, shape (centers,), in which NaN means unknown."""
     return int(np.where(np.isnan(worth), -np.inf, worth).argmax())

@@ -20,28 +20,27 @@ from escalade.strategies.ranking import share_ties
 from escalade.strategies.sized import Matrix
 from escalade.strategies.tensors import Start, State, detached
 
-_FLOOR = 1e-30  # of the smallest eigenvalue of the covariance, in multiples of the largest
+_FLOOR = 1e-30  # smallest ratio of an eigenvalue of the covariance to the largest
 
 
 class CMAES(InjectedStrategy):
     """Adapt the full covariance of the search, with active (negative) weights.
 
-    Members are ``centre + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``; they have no
-    address of their own and are written out, and memory is O(dimension**2), time O(dimension**3) a
-    generation. For more than a few hundred parameters there is
-    :class:`~escalade.strategies.sep_cma.SepCMAES`.
+    Members are ``centre + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``. They are stored as
+    vectors, not as addresses of noise. Memory is O(dimension**2), and time O(dimension**3) per generation.
+    For more than a few hundred parameters use :class:`~escalade.strategies.sep_cma.SepCMAES`.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
-        sigma: the first step size.
-        covariance: the first covariance of members divided by sigma squared, shape (dimension, dimension),
-            symmetric and positive definite, with eigenvalues that differ by a factor of at most 1e30; the
-            identity when not given.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: initial step size.
+        covariance: initial covariance of the members divided by sigma squared, shape (dimension, dimension),
+            symmetric and positive definite, with eigenvalues that differ by a factor of at most 1e30; None
+            means the identity.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible, or the matrices would not fit in this host's memory.
+        InputError: an argument is invalid, or the matrices would not fit in this host's memory.
     """
 
     adapted: ClassVar[tuple[str, ...]] = ("covariance", "path_sigma", "path_c")
@@ -58,7 +57,7 @@ class CMAES(InjectedStrategy):
         super().__init__(x0, population, sigma, **common)
         n = self.dimension
         refuse_if_too_large(n, "full CMA-ES")
-        self.covariance: Matrix = np.eye(n) if covariance is None else _checked(covariance, n)
+        self.covariance: Matrix = np.eye(n) if covariance is None else _validated(covariance, n)
         self.path_sigma, self.path_c = np.zeros(n), np.zeros(n)
 
     def begin(self, n: int, population: int) -> None:
@@ -71,9 +70,9 @@ class CMAES(InjectedStrategy):
         self.d_sigma = damping(self.c_sigma, m, n)
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)  # eq. 56
         self.c_1 = 2 / ((n + 1.3) ** 2 + m)  # eq. 57
-        # eq. 58; its 1/4 came with the tutorial's second version, of 2023, and helps in few dimensions.
+        # eq. 58; the 1/4 is from the tutorial's second version (2023) and helps in few dimensions.
         self.c_mu = min(1 - self.c_1, 2 * (1 / 4 + m - 2 + 1 / m) / ((n + 2) ** 2 + m))
-        least = min(  # eq. 50 to 52: how much all negative weights may take off together
+        least = min(  # eq. 50 to 52: limit of the sum of all negative weights
             1 + self.c_1 / self.c_mu,
             1 + 2 * mu_eff_minus / (m + 2),
             (1 - self.c_1 - self.c_mu) / (n * self.c_mu),
@@ -95,19 +94,19 @@ class CMAES(InjectedStrategy):
 
     @cached_property
     def _axes(self) -> tuple[Matrix, Matrix]:
-        """Eigenvectors and square roots of the eigenvalues of the covariance; made when needed."""
+        """Eigenvectors and square roots of the eigenvalues of the covariance, computed on first use."""
         values, vectors = np.linalg.eigh(self.covariance)
         return vectors, np.sqrt(np.maximum(values, _FLOOR * values[-1]))
 
-    def _forget(self) -> None:
-        """Drop what was made of a covariance and a step size that have changed."""
+    def _clear_cache(self) -> None:
+        # After each change of the covariance or the step size.
         for name in ("scale", "_axes"):
             self.__dict__.pop(name, None)
 
     def narrow(self, factors: Matrix) -> None:
         self.covariance = np.outer(factors, factors) * self.covariance
         self.path_c = factors * self.path_c
-        self._forget()
+        self._clear_cache()
 
     def shaped(self, z: Matrix) -> Matrix:
         basis, lengths = self._axes
@@ -129,7 +128,7 @@ class CMAES(InjectedStrategy):
         whitened = basis @ (positive @ z)  # C^(-1/2) times the step
         self.path_sigma = moved(self.path_sigma, c, m, whitened)  # eq. 43
         length = float(np.linalg.norm(self.path_sigma))
-        # eq. 44; the bound, of Hansen 2011, is for points from elsewhere: samples do not reach it.
+        # eq. 44; the bound (Hansen 2011) is for injected points; samples do not reach it.
         self.step_size *= math.exp(min(1.0, c / self.d_sigma * (length / self.chi - 1)))
 
         self.updates += 1
@@ -142,15 +141,15 @@ class CMAES(InjectedStrategy):
         covariance = keep * self.covariance + self.c_1 * np.outer(self.path_c, self.path_c)
         covariance += self.c_mu * (y.T * weights) @ y  # eq. 47
         self.covariance = (covariance + covariance.T) / 2
-        self._forget()
+        self._clear_cache()
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self._forget()
+        self._clear_cache()
 
 
-def _checked(covariance: ArrayLike, n: int) -> Matrix:
-    """A copy of the first covariance; InputError where it is none of n parameters."""
+def _validated(covariance: ArrayLike, n: int) -> Matrix:
+    """Return a copy of a user's covariance, or raise InputError if it is not a valid one of n parameters."""
     matrix = np.array(detached(covariance), dtype=np.float64)
     if matrix.shape != (n, n):
         raise InputError(f"covariance of shape {matrix.shape} must be of shape {(n, n)}")
@@ -161,7 +160,7 @@ def _checked(covariance: ArrayLike, n: int) -> Matrix:
         raise InputError("covariance must be symmetric and positive definite")
     if values[0] < _FLOOR * values[-1]:
         raise InputError(
-            f"covariance: eigenvalues from {values[0]:.0e} to {values[-1]:.0e}, too far apart for float64: "
+            f"covariance: eigenvalues from {values[0]:.0e} to {values[-1]:.0e}, too far apart for float64; "
             "change the parameters' units"
         )
     return np.asarray((matrix + matrix.T) / 2)

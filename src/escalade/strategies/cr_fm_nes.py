@@ -20,31 +20,31 @@ from escalade.strategies.sized import Matrix
 from escalade.strategies.tensors import Start
 from escalade.support.numbers import real_number
 
-_LONGEST = 1e16  # squared length of the axis: beyond, float64 loses all other directions
+_LONGEST = 1e16  # squared length of the axis; beyond this float64 loses all other directions
 
 
 class CRFMNES(AxisStrategy):
     """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
 
     Members are ``centre +- step_size * deviations * y`` in mirrored pairs, with ``y`` of covariance
-    ``I + axis axis'``. While the search moves, members that lie farther out count more, and the step size
-    learns faster. Beyond the paper, the rate of the path is 0 below 5 dimensions. Time and memory are
-    O(dimension) for each member.
+    ``I + axis axis'``. While the search moves, members farther from the centre have larger weights, and the
+    step size adapts faster. Unlike the paper, the learning rate of the path is 0 below 5 dimensions. Time and
+    memory are O(dimension) per member.
 
-    On a rotated valley a thousand times longer than wide, the paper's steps of the shape diverge within
+    In a rotated valley a thousand times longer than wide, the paper's steps of the shape diverge within
     hundreds of generations; with ``max_change=0.7`` they do not (``benchmarks/strategies.md``).
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, even and at least 4; None means ``4 + 3 * ln(dimension)``, or one
+        x0: initial centre, shape (dimension,).
+        population: members per generation, even and at least 4; None means ``4 + 3 * ln(dimension)``, or one
             more.
-        sigma: the first step size.
-        max_change: the largest change of the axis and of a deviation in a generation, as a fraction of its
-            length; None, the paper's, is no limit.
+        sigma: initial step size.
+        max_change: largest change of the axis and of each deviation in a generation, as a fraction of its
+            value; None means no limit, as in the paper.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class CRFMNES(AxisStrategy):
 
     @staticmethod
     def usual_population(dimension: int) -> int:
-        """The usual size, or one more: members come in pairs."""
+        """Return the usual size, rounded up to an even number because members come in pairs."""
         usual = default_population(dimension)
         return usual + usual % 2
 
     def begin(self, n: int, population: int) -> None:
         super().begin(n, population)
-        self.drawn_count = population // 2  # of pairs
+        self.drawn_count = population // 2  # pairs
         ranks = np.arange(1, population + 1)
         self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalised
         self.share = self.positive / self.positive.sum()
@@ -79,7 +79,7 @@ class CRFMNES(AxisStrategy):
         m = self.mu_eff = mu_eff_of(self.share)
         self.c_sigma = (m + 2) / (n + m + 5)
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)
-        # Below 5 dimensions the paper's is negative, and it and the authors' code diverge with 40 members.
+        # Below 5 dimensions the paper's c_1 is negative; it and the authors' code diverge with 40 members.
         self.c_1 = max(0.0, (n - 5) / 6 * 2 / ((n + 1.3) ** 2 + m))
         self.distance = _distance_rate(n) * min(1.0, math.sqrt(population / n))
         self.lr_shape = math.tanh((min(0.02 * population, 3 * math.log(n)) + 5) / (0.23 * n + 25))
@@ -109,7 +109,7 @@ class CRFMNES(AxisStrategy):
         self.updates += 1
 
     def _weights(self, by_rank: Vector, fitness: Fitness, squared: Vector) -> tuple[Vector, float]:
-        """Weights of the members, and the step size's learning rate: by how straight the path is."""
+        """Return the members' weights and the step size's learning rate, by the length of the path."""
         length, usual = float(np.linalg.norm(self.path_sigma)), expected_norm(self.dimension)
         if length < usual:
             return by_rank, self.lr_stagnating if length >= 0.1 * usual else self.lr_converging
@@ -126,8 +126,8 @@ class CRFMNES(AxisStrategy):
         length2 = float(axis @ axis)
         if not (length2 < _LONGEST and (deviations > 0).all()):
             raise Diverged(
-                f"generation {self.generation + 1} takes the shape of the search beyond what can be computed "
-                "with: use max_change=0.7"
+                f"generation {self.generation + 1} takes the shape of the search beyond the range of "
+                "float64; use max_change=0.7"
             )
         self.axis = axis
         longer = math.log1p(length2) / (2 * self.dimension)
@@ -135,7 +135,7 @@ class CRFMNES(AxisStrategy):
 
 
 def _distance_rate(n: int) -> float:
-    """The a with ``(1 + a**2) * exp(a**2 / 2) / 0.24 = 10 + n``, by bisection: the left side grows."""
+    """Solve ``(1 + a**2) * exp(a**2 / 2) / 0.24 = 10 + n`` for a, by bisection."""
     low, high = 0.0, 20.0
     for _ in range(100):
         middle = (low + high) / 2

@@ -20,30 +20,31 @@ from escalade.support.numbers import whole_number
 
 
 class DeepGA(Strategy):
-    """A genetic algorithm of mutations alone: the best members have children, and live on.
+    """A genetic algorithm with mutation and no crossover: the best members survive and have children.
 
-    The first members are the elites, unchanged; the others are ``parent + sigma * noise``, each of a parent
-    that is drawn among the ``parents`` best of the last generation. The elites are those with the best mean
-    fitness over all generations that they were in, and the centre is the best of those that were in two or
-    more: so what was lucky once is found out. (In the paper the ten best of a generation have 30 episodes
-    more instead.) A member is a list of addresses of noise, whatever the number of parameters.
+    The first members of a generation are the elites, unchanged. The others are ``parent + sigma * noise``,
+    with a parent drawn from the ``parents`` best of the last generation. The elites are the members with the
+    best mean fitness over all generations that they were in. The centre is the best elite of two or more
+    generations, so that one lucky evaluation does not decide. (In the paper the ten best of a generation are
+    evaluated in 30 more episodes instead.) A member is a list of addresses of noise, for any number of
+    parameters.
 
     Args:
-        x0: what all members of the first generation are around, shape (dimension,).
-        population: members a generation, the elites included.
-        sigma: standard deviation of a mutation: a number, a schedule, or the text of one.
+        x0: centre of the first generation, shape (dimension,).
+        population: members per generation, including the elites.
+        sigma: standard deviation of a mutation: a number, a schedule, or its text.
         parents: members that have children (T in the paper); None means a twentieth, at least 2.
-        elites: members that live on; None means as many as parents, at most 10.
+        elites: members that survive; None means as many as parents, at most 10.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     adapted = ("start", "sums", "counts")
     elitist = True
-    grows = False  # a member's parent is drawn by its number
-    compares_generations = True  # an elite's mean with newcomers' values
+    grows = False  # a member's parent is drawn by the member's number
+    compares_generations = True  # the elites' mean fitness with the new members' fitness
 
     def __init__(
         self,
@@ -65,8 +66,8 @@ class DeepGA(Strategy):
         self.sigma_schedule = parse_sigma(sigma)
         self.start = self.center.numpy().copy()
         self._identity = secrets.token_hex(16)
-        self._breeding: list[Genome] = []  # of the last generation, the best first
-        self._living: list[Genome] = []
+        self._breeding: list[Genome] = []  # parents from the last generation, the best first
+        self._living: list[Genome] = []  # elites
         self.sums, self.counts = np.zeros(0), np.zeros(0)  # of the elites' fitness
 
     def members(self) -> GenomePopulation:
@@ -75,7 +76,7 @@ class DeepGA(Strategy):
             drawn = hash64(self.seed, int(Stream.STRATEGY), self.generation, numbers) % len(self._breeding)
             bred = [self._breeding[int(place)] for place in drawn]
         else:
-            bred = [()] * len(numbers)  # of the first centre
+            bred = [()] * len(numbers)  # the initial centre
         children = [
             (*genome, Mutation(self.generation, int(number), self.sigma))
             for genome, number in zip(bred, numbers, strict=True)
@@ -103,22 +104,22 @@ class DeepGA(Strategy):
         self.sums, self.counts = self.sums + fitness[: len(self._living)], self.counts + 1
 
     def state_dict(self) -> State:
-        return super().state_dict() | _written("breeding", self._breeding) | _written("living", self._living)
+        return super().state_dict() | _packed("breeding", self._breeding) | _packed("living", self._living)
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self._identity = secrets.token_hex(16)  # by which parents are kept, and these are others
-        self._breeding, self._living = _read("breeding", state), _read("living", state)
+        self._identity = secrets.token_hex(16)  # key of cached parents, which this state does not share
+        self._breeding, self._living = _unpacked("breeding", state), _unpacked("living", state)
 
 
-def _written(name: str, genomes: list[Genome]) -> State:
-    """Two arrays: all mutations one behind the other, shape (n, 3), and how many each genome has."""
+def _packed(name: str, genomes: list[Genome]) -> State:
+    """Return all mutations, shape (n, 3), and the number of mutations of each genome."""
     rows = np.array([mutation for genome in genomes for mutation in genome], dtype=np.float64)
     lengths = np.array([len(genome) for genome in genomes], dtype=np.int64)
     return {name: torch.from_numpy(rows.reshape(-1, 3)), f"{name}_lengths": torch.from_numpy(lengths)}
 
 
-def _read(name: str, state: State) -> list[Genome]:
+def _unpacked(name: str, state: State) -> list[Genome]:
     rows, lengths = torch.as_tensor(state[name]).tolist(), torch.as_tensor(state[f"{name}_lengths"]).tolist()
     mutations = iter(Mutation(int(generation), int(number), scale) for generation, number, scale in rows)
     return [tuple(next(mutations) for _ in range(length)) for length in lengths]

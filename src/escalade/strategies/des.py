@@ -20,27 +20,27 @@ _SHARPNESS, _STEEPNESS = 20.0, 12.5
 
 
 class DES(AdaptiveStrategy):
-    """Move to a weighted mean of the members, by weights that were read off a learned strategy.
+    """Move to a weighted mean of the members, with weights distilled from a learned strategy.
 
-    The member of rank r of n, the best having rank 0, has the weight
+    The member of rank r of n, where the best has rank 0, has the weight
 
         ``w = softmax(20 * (1 - sigmoid(12.5 * (r / (n - 1) - 0.5))))``
 
-    so that the better half counts nearly equally. With members ``centre + sigma * s_i``:
+    so that the better half has nearly equal weights. With members ``centre + sigma * s_i``:
 
         ``centre += lr * sigma * sum_i w_i * s_i``
         ``sigma += sigma_lr * (sigma * sqrt(sum_i w_i * s_i**2) - sigma)``
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
-        lr: the step size of the centre: a number, a schedule, or the text of one.
-        sigma_lr: that of the deviations.
+        x0: initial centre, shape (dimension,).
+        population: members per generation.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
+        lr: the step size of the centre: a number, a schedule, or its text.
+        sigma_lr: the step size of the deviations, at most 1.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     antithetic = False
@@ -68,7 +68,7 @@ class DES(AdaptiveStrategy):
 
 
 def rank_weights(population: int) -> NDArray[np.float64]:
-    """The weights of the best, the second best, ... member, shape (population,); their sum is 1."""
+    """Return the weights from the best to the worst member, shape (population,); their sum is 1."""
     places = np.arange(population) / (population - 1) - 0.5
     powers = np.exp(_SHARPNESS / (1 + np.exp(_STEEPNESS * places)) - _SHARPNESS)
     return np.asarray(powers / powers.sum())

@@ -1,4 +1,4 @@
-"""The base of strategies whose centre an optimiser moves."""
+"""Base class of strategies with an optimiser of the centre."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from escalade.support.numbers import LARGEST, real_number
 
 
 class Descent(Common, total=False):
-    """The keywords that strategies hand on to :class:`DescentStrategy`, which describes them."""
+    """Keywords that strategies pass to :class:`DescentStrategy`, where they are documented."""
 
     optimizer: str | OptimizerFactory | None
     lr: Rate | None
@@ -25,16 +25,16 @@ class DescentStrategy(Strategy):
     """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``.
 
     Args:
-        *given: the first centre, the population, and what else the strategy's base takes.
-        optimizer: ``adam``, ``sgd``, ``clipup``, or what makes a ``torch.optim`` optimiser of the parameters;
-            None means the strategy's usual one.
-        lr: the optimiser's step size: a number, a schedule, or its text; its own when not given.
-        momentum: of ``sgd`` and ``clipup``, in [0, 1); 0.9 when not given.
+        *given: initial centre, population, and other positional arguments of the strategy's base class.
+        optimizer: ``adam``, ``sgd``, ``clipup``, or a function that returns a ``torch.optim`` optimiser of
+            its parameters; None means the strategy's default.
+        lr: the optimiser's step size: a number, a schedule, or its text; None means the optimiser's default.
+        momentum: momentum of ``sgd`` and ``clipup``, in [0, 1); None means 0.9.
         weight_decay: pull towards zero, not negative.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DescentStrategy(Strategy):
         self.optimizer = make_optimizer(optimizer or self.usual_optimizer(), self.center, momentum)
 
     def usual_optimizer(self) -> str | OptimizerFactory:
-        """The optimiser if none is given."""
+        """Return the default optimiser."""
         return "adam"
 
     @property

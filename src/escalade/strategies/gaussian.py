@@ -1,4 +1,4 @@
-"""The bases of strategies whose members are the centre plus scaled noise."""
+"""Base classes of strategies whose members are the centre plus scaled noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GaussianStrategy(Strategy):
 
     With ``antithetic``, members 2k and 2k + 1 are a mirrored pair: the same noise, added and subtracted.
 
-    Its arguments, and the errors that it raises, are those of :class:`Strategy`.
+    The arguments and errors are those of :class:`Strategy`.
     """
 
     antithetic = True
@@ -54,32 +54,35 @@ class GaussianStrategy(Strategy):
         return cast("GaussianPopulation", super().sample())
 
     def noise_sum(self, weights: Fitness) -> Tensor:
-        """``sum_k weights[k] * noise_k`` over this generation's distinct perturbations."""
+        """Return ``sum_k weights[k] * noise_k`` over this generation's perturbations.
+
+        A mirrored pair counts as one perturbation.
+        """
         members = self.sample()
         return tensor_of(members.draws.weighted_sum(weights, members.dtype))
 
 
 def differences(values: Fitness) -> Fitness:
-    """Mirrored pairs' values subtracted, shape (pairs,): what weighs a pair's noise in a sum."""
+    """Return the differences within mirrored pairs, shape (pairs,): weights of the pairs' noise in a sum."""
     return values[0::2] - values[1::2]
 
 
 def sums(values: Fitness) -> Fitness:
-    """Mirrored pairs' values added, shape (pairs,): what weighs the square of a pair's noise."""
+    """Return the sums within mirrored pairs, shape (pairs,): weights of the squares of the pairs' noise."""
     return np.asarray(values.reshape(-1, 2).sum(axis=1))
 
 
 class AdaptiveStrategy(GaussianStrategy):
-    """A Gaussian strategy that learns ``deviations``, one per parameter, shape (dimension,).
+    """A Gaussian strategy that adapts ``deviations``, one per parameter, shape (dimension,).
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        x0: initial centre, shape (dimension,).
+        population: members per generation.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     adapted: ClassVar[tuple[str, ...]] = ("deviations",)
@@ -88,7 +91,7 @@ class AdaptiveStrategy(GaussianStrategy):
         self, x0: Start, population: int | None, sigma: Deviations, **common: Unpack[Common]
     ) -> None:
         super().__init__(x0, population, **common)
-        # Always replaced, never written to: populations already handed out share its memory.
+        # Always replaced, never written to: populations already returned share its memory.
         self.deviations: Tensor = first_deviations(sigma, self.center)
 
     @property
@@ -103,14 +106,14 @@ class AdaptiveStrategy(GaussianStrategy):
         self.deviations = self.deviations * torch.from_numpy(factors).to(self.deviations)
 
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
-        """``sum_k weights[k] * (noise_k - shift)**2`` over this generation's distinct perturbations."""
+        """Return ``sum_k weights[k] * (noise_k - shift)**2`` over this generation's perturbations."""
         origin = None if shift is None else shift.numpy()
         members = self.sample()
         draws: Any = members.draws
         return torch.from_numpy(draws.weighted_square_sum(weights, origin, members.dtype))
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
-        """``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""
+        """Return ``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""
         paired = self.antithetic
         first = differences(utilities) if paired else utilities
         second = sums(utilities) if paired else utilities
@@ -118,15 +121,15 @@ class AdaptiveStrategy(GaussianStrategy):
 
 
 def first_deviations(sigma: Any, center: Tensor) -> Tensor:
-    """``sigma`` as a vector of the shape and type of ``center``.
+    """Return ``sigma`` as a vector of the shape and type of ``center``.
 
     Raises:
         InputError: it is a schedule, has another shape, or is not positive and finite.
     """
     if callable(sigma) and not isinstance(sigma, Tensor):
-        raise InputError("sigma is adapted by this strategy: give its first value, not a schedule")
+        raise InputError("this strategy adapts sigma; pass its initial value, not a schedule")
     try:
-        # Torch does not read arrays that run backwards.
+        # torch rejects arrays with negative strides.
         given = np.ascontiguousarray(sigma) if isinstance(sigma, np.ndarray) else sigma
         values = torch.as_tensor(
             float(given) if isinstance(given, str) else given, dtype=center.dtype, device=center.device
@@ -134,8 +137,8 @@ def first_deviations(sigma: Any, center: Tensor) -> Tensor:
         vector = values.detach().expand(center.numel()).clone()
     except (RuntimeError, TypeError, ValueError):
         raise InputError(
-            f"sigma {sigma!r} must be a number or {center.numel()} of them: "
-            "this strategy adapts it from there"
+            f"sigma {sigma!r} must be a number or {center.numel()} numbers: "
+            "the initial value, which this strategy adapts"
         ) from None
     if not bool((torch.isfinite(vector) & (vector > 0)).all()):
         raise InputError(f"sigma {sigma!r} must be positive and finite")

@@ -1,6 +1,6 @@
-"""Strategies that also learn from points that they did not draw, and from points told one by one.
+"""Strategies that also learn from injected points, and from points evaluated one at a time.
 
-Hansen 2011, "Injecting external solutions into CMA-ES", arXiv 1110.4181: a point is a step from the center,
+Hansen 2011, "Injecting external solutions into CMA-ES", arXiv 1110.4181: a point is a step from the centre,
 shortened to at most ``sqrt(n) + 2 n / (n + 2)`` standard deviations, and ranked with the others.
 """
 
@@ -23,8 +23,8 @@ from escalade.strategies.tensors import State, as_tensor
 
 
 @dataclass
-class _Single:
-    """Points that were asked for one by one."""
+class _SinglePoints:
+    """Points from :meth:`InjectedStrategy.ask_one`."""
 
     generation: int = -1
     drawn: int = 0
@@ -36,35 +36,38 @@ class _Single:
 
 
 class InjectedStrategy(SizedStrategy):
-    """A sized strategy that also learns from points from elsewhere, and from points told one by one.
+    """A sized strategy that also learns from injected points, and from points evaluated one at a time.
 
-    Its arguments, and the errors that it raises, are those of :class:`SizedStrategy`.
+    The arguments and errors are those of :class:`SizedStrategy`.
     """
 
     @abstractmethod
     def unshaped(self, y: Matrix) -> Matrix:
-        """The noise of which :meth:`shaped` makes the steps ``y``, both (n, dimension). For subclasses."""
+        """Invert :meth:`shaped`: return the noise of the steps ``y``, both of shape (n, dimension).
+
+        Subclasses implement this.
+        """
 
     def ask(self, inject: ArrayLike | Tensor | None = None) -> Tensor:
-        """Return the generation's members, shape (population, dimension).
+        """Return this generation's members, shape (population, dimension).
 
         Args:
-            inject: points, shape (n, dimension), that take the place of the first n members.
+            inject: points, shape (n, dimension), that replace the first n members.
 
         Raises:
-            InputError: ``inject`` does not hold such points, or more of them than there are members.
+            InputError: ``inject`` has another shape, is not finite, or holds more points than members.
         """
         if inject is not None:
             self._replace(_points(inject, self.dimension, "inject"))
         return super().ask()
 
     def tell(self, fitness: ArrayLike | Tensor, points: ArrayLike | Tensor | None = None) -> None:
-        """Move on to the next generation, as :meth:`Strategy.tell` does.
+        """Update the search distribution and start a new generation, as :meth:`Strategy.tell` does.
 
         Args:
             fitness: shape (population,).
-            points: what has this fitness, shape (population, dimension); the members of :meth:`ask` if not
-                given. They need not have been asked for.
+            points: the points with this fitness, shape (population, dimension), from any source; None means
+                the members returned by :meth:`ask`.
 
         Raises:
             InputError: as :meth:`Strategy.tell`, or ``points`` are of another shape.
@@ -78,9 +81,9 @@ class InjectedStrategy(SizedStrategy):
         super().tell(fitness)
 
     def ask_one(self) -> tuple[int, Tensor]:
-        """Return a number and a point, shape (dimension,), for evaluations that end in any order.
+        """Return a number and a point, shape (dimension,), for evaluations that finish in any order.
 
-        Points can be asked for at any time; each is drawn from the distribution of the moment.
+        This can be called at any time. Each point is drawn from the current distribution.
         """
         single = self._single
         if single.generation != self.generation:
@@ -93,25 +96,27 @@ class InjectedStrategy(SizedStrategy):
         return single.asked, torch.from_numpy(point.copy())
 
     def tell_one(self, number: int, fitness: float) -> None:
-        """Take the fitness of a point of :meth:`ask_one`; a generation ends with each ``population`` of them.
+        """Record the fitness of a point from :meth:`ask_one`. Every ``population`` of them end a generation.
 
         Raises:
-            InputError: the number is not that of such a point, or its fitness was told before.
+            InputError: the number is not from :meth:`ask_one`, or its fitness is already recorded.
         """
         single = self._single
         if number not in single.waiting:
-            raise InputError(f"number {number} is not waited for: tell_one takes each of ask_one's once")
+            raise InputError(
+                f"number {number} is unknown or already used; call tell_one once for each number from ask_one"
+            )
         single.told.append((single.waiting.pop(number), float(fitness)))
         if len(single.told) >= self.population_size:
             told, single.told = single.told, []
             self.tell([value for _, value in told], points=np.stack([point for point, _ in told]))
 
     @cached_property
-    def _single(self) -> _Single:
-        return _Single()
+    def _single(self) -> _SinglePoints:
+        return _SinglePoints()
 
     def _replace(self, points: Matrix) -> None:
-        """Put points, shape (n, dimension), in the place of the first members of this generation."""
+        """Replace the first members of this generation by points, shape (n, dimension)."""
         if len(points) > self.population_size:
             raise InputError(f"{len(points)} points are more than the {self.population_size} members")
         count, n, center = len(points), self.dimension, self.center.numpy()

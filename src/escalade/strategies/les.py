@@ -1,8 +1,8 @@
 """LES, the learned evolution strategy: Lange, Schaul, Chen, Zahavy, Dalibard, Lu, Singh and Flennerhag 2023,
 "Discovering evolution strategies via meta-black-box optimization", arXiv 2211.11260, section 3.
 
-The weights of its two networks, les.safetensors, are those that R. T. Lange trained and published under the
-Apache License 2.0 with evosax 0.3.2 (2023_10_les_v2.pkl); they are not those of the paper's own experiments.
+R. T. Lange trained the weights of its two networks, les.safetensors, and published them under the Apache
+License 2.0 with evosax 0.3.2 (2023_10_les_v2.pkl). They are not the weights of the paper's experiments.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from escalade.strategies.tensors import Start
 _WEIGHTS = Path(__file__).with_suffix(".safetensors")
 _PATH_RATES = (0.1, 0.5, 0.9)
 _TIMES = np.array([1, 3, 10, 30, 50, 100, 250, 500, 750, 1000, 1250, 1500, 2000])
-_LEAST = 1e-8  # variance
+_LEAST = 1e-8  # added variance
 
 Array = NDArray[np.float64]
 Layers = dict[str, tuple[Array, Array]]
 
 
 class LES(AdaptiveStrategy):
-    """Have networks that were learned on other tasks weigh the members, and set each parameter's step sizes.
+    """Weigh the members, and set each parameter's step sizes, with networks that were trained on other tasks.
 
-    Members are ``centre + sigma * s_i``. Attention among them makes the weights ``w_i``, whose sum is 1, from
-    three features of each fitness: its rank, its z-score, and whether it is the best ever. From how far the
-    weighted mean moved lately, in averages over three horizons, and from the generation's number another
-    network makes two rates in (0, 1) for each parameter:
+    Members are ``centre + sigma * s_i``. An attention layer over the members computes their weights ``w_i``,
+    whose sum is 1, from three features: the rank of the fitness, its z-score, and whether it is the best so
+    far. A second network computes two rates in (0, 1) for each parameter. Its inputs are averages of the
+    recent moves over three horizons, and the number of the generation:
 
         ``centre += rate_1 * sigma * sum_i w_i * s_i``
         ``sigma += rate_2 * (sqrt(sigma**2 * sum_i w_i * s_i**2 + 1e-8) - sigma)``
 
-    There is nothing to set but population and sigma. The networks know absolute lengths: parameters of which
-    a tenth is a large step, or 100 a small one, are not what they were trained on.
+    Only population and sigma can be set. The networks are sensitive to absolute scale: they were not trained
+    on parameters for which 0.1 is a large step, or 100 a small one.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        x0: initial centre, shape (dimension,).
+        population: members per generation.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     adapted = ("paths", "record")
@@ -65,8 +65,8 @@ class LES(AdaptiveStrategy):
     ) -> None:
         super().__init__(x0, population, sigma, **common)
         self.paths: Tensor = self.center.new_zeros(self.dimension, 2 * len(_PATH_RATES))
-        """Averages of the centre's wish to move over each horizon, and of the same in units of sigma."""
-        self.record = -math.inf  # the best fitness before this generation
+        """Averages of the weighted mean step over each horizon, then the same in units of sigma."""
+        self.record = -math.inf  # best fitness before this generation
 
     def update(self, fitness: Fitness) -> None:
         weights = member_weights(fitness, self.record)
@@ -83,9 +83,9 @@ class LES(AdaptiveStrategy):
         self.record = max(self.record, float(fitness.max()))
 
     def _rates(self) -> dict[str, Tensor]:
-        """Rates in (0, 1) of the centre and of the deviations, each of shape (dimension,)."""
+        """Return the rates in (0, 1) of the centre and of the deviations, each of shape (dimension,)."""
         (weight, bias), count = layers()["hidden"], self.paths.shape[1]
-        # The generation's number is the same for all parameters: its share of the sum is made once.
+        # The generation's number is the same for all parameters, so its part of the sum is computed once.
         shared = np.tanh(self.generation / _TIMES - 1) @ weight[count:] + bias
         own, shared_by_all = (torch.from_numpy(part).to(self.paths) for part in (weight[:count], shared))
         hidden = torch.relu(self.paths @ own + shared_by_all)
@@ -97,7 +97,7 @@ class LES(AdaptiveStrategy):
 
 
 def member_weights(fitness: Fitness, record: float) -> Array:
-    """Weights of the members, shape (population,), by attention of each to all (the paper's section 3)."""
+    """Return the members' weights, shape (population,), by attention over all members (section 3)."""
     n = len(fitness)
     losses = -fitness
     scores = (losses - losses.mean()) / (losses.std() + 1e-10)
@@ -108,14 +108,14 @@ def member_weights(fitness: Fitness, record: float) -> Array:
 
 
 def softmax(x: Array) -> Array:
-    """Softmax along the last axis."""
+    """Return the softmax along the last axis."""
     powers = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 @cache
 def layers() -> Layers:
-    """The networks' layers by name: each has a weight, shape (inputs, outputs), and a bias, float64."""
+    """Load the networks' layers by name: each has a weight, shape (inputs, outputs), and a bias, float64."""
     read = load_file(_WEIGHTS)
     names = {name.partition(".")[0] for name in read}
     return {

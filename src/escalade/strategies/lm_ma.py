@@ -15,26 +15,26 @@ from escalade.strategies.sized import Matrix, SizedStrategy
 
 
 class LMMAES(SizedStrategy):
-    """Turn noise into steps by a few remembered directions ``m_j``, each of which forgets at its own rate.
+    """Transform noise into steps with a few stored directions ``m_j``, each with its own decay rate.
 
-    A member's step is its noise, and then for each of ``4 + 3 * ln(dimension)`` directions in turn, or of as
-    many as there are members where these are fewer:
+    A member's step starts as its noise. It is then updated for each of ``4 + 3 * ln(dimension)`` directions
+    in turn, but for at most as many directions as members:
 
         ``y = (1 - c_j) * y + c_j * m_j (m_j' y)`` with ``c_j = 1 / (1.5**j * dimension)``
 
-    Time is O(dimension) for each member and direction, memory O(dimension * ln(dimension)). The paper's rates
-    are for more than twice as many dimensions as members. Below that, rates are those of a quarter as many
-    members as dimensions. A step size at most grows by the factor e in a generation: the paper has no bound,
-    and its rule diverges where members are many and dimensions few.
+    Time is O(dimension) per member and direction, and memory O(dimension * ln(dimension)). The paper's rates
+    are for more than twice as many dimensions as members. With fewer dimensions, the rates are those of a
+    population of a quarter of the dimension. The step size grows at most by the factor e in a generation: the
+    paper has no such bound, and its rule diverges if members are many and dimensions few.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
-        sigma: the first step size.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     adapted = ("directions", "path")
@@ -55,8 +55,8 @@ class LMMAES(SizedStrategy):
         return self.step_size
 
     def shaped(self, z: Matrix) -> Matrix:
-        # Every step is a multiple of its noise plus a sum of directions: the coefficients follow from inner
-        # products alone, so that the long vectors are read twice and not once for each direction.
+        # Every step is a multiple of its noise plus a sum of directions. The coefficients depend on inner
+        # products only, so the long vectors are read twice instead of once per direction.
         used = self.directions[: min(self.updates, len(self.directions))]
         along, products = z @ used.T, used @ used.T
         factor, sums = 1.0, np.zeros_like(along)
@@ -73,7 +73,7 @@ class LMMAES(SizedStrategy):
         mean, m = weights @ z, with_ties(self.mu_eff, self.weights, weights)
         c = self.c_s
         self.path = (1 - c) * self.path + math.sqrt(m * c * (2 - c)) * mean
-        kept, new = 1 - self.c_c, np.sqrt(m * self.c_c * (2 - self.c_c))
-        self.directions = kept[:, None] * self.directions + np.outer(new, mean)
+        decay, new = 1 - self.c_c, np.sqrt(m * self.c_c * (2 - self.c_c))
+        self.directions = decay[:, None] * self.directions + np.outer(new, mean)
         self.step_size *= path_growth(c, float(self.path @ self.path), self.dimension)
         self.updates += 1

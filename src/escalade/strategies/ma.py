@@ -1,5 +1,5 @@
 """MA-ES: Beyer and Sendhoff 2017, "Simplify your covariance matrix adaptation evolution strategy", IEEE
-Transactions on Evolutionary Computation 21(5), figure 3: CMA-ES without a covariance matrix and without its
+Transactions on Evolutionary Computation 21(5), figure 3: CMA-ES without a covariance matrix and its
 decomposition.
 """
 
@@ -18,23 +18,23 @@ from escalade.strategies.sized import Matrix
 
 
 class MAES(InjectedStrategy, MatrixStrategy):
-    """Adapt a matrix ``M``, which turns noise into steps, along one evolution path.
+    """Adapt a matrix ``M``, which transforms noise into steps, along one evolution path.
 
     Members are ``centre + step_size * M z``. With weights ``w`` of the better half, and
     ``s`` the path of the weighted mean noise:
 
         ``M += M (c_1 / 2 * (s s' - I) + c_w / 2 * (sum_i w_i z_i z_i' - I))``
 
-    Memory is O(dimension**2), and time as much for each member: a tenth of CMA-ES's in a hundred dimensions.
+    Memory is O(dimension**2), and so is the time per member: in 100 dimensions a tenth of CMA-ES's.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
-        sigma: the first step size.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible, or the matrices would not fit in this host's memory.
+        InputError: an argument is invalid, or the matrices would not fit in this host's memory.
     """
 
     adapted = ("path",)
@@ -58,11 +58,11 @@ class MAES(InjectedStrategy, MatrixStrategy):
         self.move(weights @ y)
         m = with_ties(self.mu_eff, self.weights, weights)
         self.path = moved(self.path, self.c_s, m, weights @ z)
-        # M times what it is multiplied with, as outer products of steps that are known: O(n**2) a member.
+        # The product with M, as outer products of steps that are already known: O(n**2) per member.
         learnt = self.c_1 / 2 * np.outer(self.matrix @ self.path, self.path)
         learnt += self.c_w / 2 * (y.T * weights) @ z
         self.matrix = (1 - (self.c_1 + self.c_w) / 2) * self.matrix + learnt
         length = float(np.linalg.norm(self.path))
         growth = self.c_s / self.damping * (length / expected_norm(self.dimension) - 1)
-        self.step_size *= math.exp(min(1.0, growth))  # the bound is for points from elsewhere
+        self.step_size *= math.exp(min(1.0, growth))  # the bound is for injected points
         self.updates += 1

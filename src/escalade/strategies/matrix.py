@@ -1,4 +1,4 @@
-"""The base of strategies that turn noise into steps by one matrix."""
+"""Base class of strategies that transform noise into steps by one matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from escalade.strategies.sized import Matrix, SizedStrategy
 CONDITION = 1e14
 """Ratio of the largest to the smallest variance beyond which a covariance is numerically useless."""
 
-# Float64 (d, d) alive at once: of CMA-ES, C, its eigenvectors, and what eigh and the update need.
+# Float64 matrices (d, d) in memory at once: CMA-ES's C, its eigenvectors, temporaries of eigh and update().
 _MATRICES = 6
 
 
@@ -21,7 +21,7 @@ class MatrixStrategy(SizedStrategy):
     """A sized strategy whose members are ``centre + step_size * matrix @ z``, with z standard normal.
 
     Raises:
-        InputError: an argument is impossible, or the matrices would not fit in this host's memory.
+        InputError: an argument is invalid, or the matrices would not fit in this host's memory.
     """
 
     decomposes = True
@@ -38,7 +38,7 @@ class MatrixStrategy(SizedStrategy):
 
     @property
     def condition(self) -> float:
-        """The largest variance of the search distribution over the smallest, along its axes."""
+        """Ratio of the largest to the smallest variance of the search distribution along its axes."""
         lengths = np.linalg.svd(self.matrix, compute_uv=False)
         return float((lengths[0] / max(lengths[-1], 1e-30 * lengths[0])) ** 2)
 
@@ -50,7 +50,7 @@ class MatrixStrategy(SizedStrategy):
 
 
 def refuse_if_too_large(n: int, what: str) -> None:
-    """Raise InputError where the matrices of ``what`` in n dimensions would not fit in this host's memory."""
+    """Raise InputError if the matrices of ``what`` in n dimensions would not fit in this host's memory."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on Windows
@@ -59,5 +59,5 @@ def refuse_if_too_large(n: int, what: str) -> None:
     if needed > memory / 2:
         raise InputError(
             f"{what} of dimension {n} needs {needed / 2**30:.0f} GiB for its matrices, more than half"
-            f" of this host's {memory / 2**30:.0f} GiB: use SepCMAES or SNES, whose memory is O(dimension)"
+            f" of this host's {memory / 2**30:.0f} GiB; use SepCMAES or SNES, whose memory is O(dimension)"
         )

@@ -19,38 +19,39 @@ from escalade.strategies.shaping import centered_ranks, finite_fitness, usable, 
 Behaviours = NDArray[np.float32]
 
 FORMS = (
-    "ns, nsr or nsra, with options as in nsr:k=10,centres=5 or nsra:k=10,weight=1,step=0.05,patience=50; of "
-    "several centres, each with its strategy and normaliser, one moves in a generation, drawn by novelty"
+    "ns, nsr or nsra, with options as in nsr:k=10,centres=5 or nsra:k=10,weight=1,step=0.05,patience=50; "
+    "with several centres, each has its own strategy and normaliser, and one, drawn by novelty, moves in a "
+    "generation"
 )
 _BOUNDS = {
     **{"k": (1, 10**6), "centres": (1, 1000)},
     **{"weight": (0, 1), "step": (0, 1), "patience": (1, 10**9)},
 }
 CENTER = "center"
-"""The column of progress.csv with the number of the centre that moved, of several."""
+"""Column of progress.csv with the number of the centre that moved, if there are several."""
 _ARCHIVE, _ORIGINS, _COURSE = "novelty.archive", "novelty.origins", "novelty.course"
 _PAIRS = 2**22  # distances in memory at once
 
 
 class NoveltyOptions(str):
-    """The way in which novelty and fitness make what the strategy is told: ``ns``, ``nsr:k=10`` and so on.
+    """Method and options that combine novelty and fitness, as text: ``ns``, ``nsr:k=10`` and so on.
 
     Raises:
-        InputError: it is no such text.
+        InputError: the text is invalid.
     """
 
     method: str
     """``ns``, ``nsr`` or ``nsra``."""
     k: int = 10
-    """Neighbours in the archive to which the mean distance is taken."""
+    """Number of nearest neighbours in the archive; novelty is the mean distance to them."""
     centres: int = 1
-    """Policies, each with its strategy and normaliser: one moves in a generation, drawn by novelty."""
+    """Number of centres, each with its own strategy and normaliser. Novelty draws the one that moves next."""
     weight: float = 1.0
-    """Weight of fitness in the first generation of ``nsra``; novelty has 1 - weight."""
+    """Weight of fitness in the first generation of ``nsra``; the weight of novelty is 1 - weight."""
     step: float = 0.05
-    """Size of a change of the weight."""
+    """Amount by which the weight changes."""
     patience: int = 50
-    """Generations without a better centre after which the weight falls."""
+    """Generations without a better centre before the weight decreases."""
 
     def __new__(cls, text: str) -> NoveltyOptions:
         made = super().__new__(cls, text)
@@ -73,14 +74,14 @@ class NoveltyOptions(str):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that progress.csv has of the search."""
+        """Columns of progress.csv about novelty."""
         weight = ("fitness_weight",) if self.method == "nsra" else ()
         return ("novelty_mean", "center_novelty", *weight, *((CENTER,) if self.centres > 1 else ()))
 
 
 @dataclass(frozen=True)
 class Archive:
-    """Behaviours to be different from, shape (n, size)."""
+    """Behaviours of earlier centres, shape (n, size)."""
 
     behaviours: Behaviours
 
@@ -88,20 +89,20 @@ class Archive:
         return len(self.behaviours)
 
     def with_one(self, behaviour: Behaviours) -> Archive:
-        """The archive with one more, of shape (size,), unless that is no number."""
+        """Return the archive with ``behaviour``, shape (size,), added; skip one that is not finite."""
         self._check_size(len(behaviour))
         if not np.isfinite(behaviour).all():
             return self
-        before = self.behaviours.reshape(len(self), len(behaviour))  # an empty one has no size yet
+        before = self.behaviours.reshape(len(self), len(behaviour))  # an empty archive has no size yet
         return Archive(np.concatenate([before, behaviour[None]]))
 
     def novelty(self, behaviours: Behaviours, k: int) -> Array:
-        """Mean Euclidean distance to the k nearest, or to all where there are fewer, shape (n,).
+        """Return the mean Euclidean distances to the k nearest (or to all, if there are fewer), shape (n,).
 
-        NaN for behaviours that are no numbers; 0 where the archive is empty.
+        NaN for behaviours that are not finite, and 0 if the archive is empty.
 
         Raises:
-            InputError: behaviours are of another size than those in the archive.
+            InputError: the size of the behaviours differs from those in the archive.
         """
         self._check_size(behaviours.shape[1])
         finite = np.isfinite(behaviours).all(axis=1)
@@ -113,20 +114,20 @@ class Archive:
     def _check_size(self, size: int) -> None:
         if len(self) and size != self.behaviours.shape[1]:
             raise InputError(
-                f"`behaviour`: there are behaviours of {self.behaviours.shape[1]} and {size} numbers, "
-                "and all must have as many"
+                f"`behaviour`: there are behaviours of {self.behaviours.shape[1]} and {size} numbers; "
+                "all must have the same size"
             )
 
     def _nearest(self, wanted: Behaviours, k: int) -> Array:
-        """Distances to the k nearest, ascending, shape (n, at most k)."""
-        import torch  # here, as options are read without it
+        """Return the distances to the k nearest, ascending, shape (n, at most k)."""
+        import torch  # here, because options are parsed without torch
 
         from escalade.support.exact import one_torch_thread
 
         known, nearest = torch.from_numpy(self.behaviours).double(), []
         with one_torch_thread():
             for some in torch.split(torch.from_numpy(wanted).double(), max(1, _PAIRS // len(known))):
-                # Not by a product of matrices, which is less exact.
+                # Not by matrix multiplication, which is less accurate.
                 distances = torch.cdist(some, known, compute_mode="donot_use_mm_for_euclid_dist")
                 nearest.append(distances.topk(min(k, len(known)), largest=False).values)
         return np.asarray(torch.cat(nearest).numpy())
@@ -134,48 +135,50 @@ class Archive:
 
 @dataclass(frozen=True)
 class Center:
-    """The centre as its episodes of this generation show it."""
+    """Fitness and behaviour of the centre in its episodes of one generation."""
 
     fitness: float
     """Larger is better."""
     behaviour: Behaviours
     """Shape (size,)."""
     generation: int = 0
-    """1 for the first."""
+    """Number of the generation, counted from 1."""
     number: int = 0
-    """Number of the centre among several, 0 for the first."""
+    """Number of the centre, counted from 0, if there are several."""
 
 
 class Novelty:
-    """The archive of centres' behaviours, and what a strategy is told instead of fitness.
+    """Archive of the centres' behaviours, and the values that replace the fitness.
 
-    NS-ES: centred ranks of novelty. NSR-ES: the mean of those and the centred ranks of fitness. NSRA-ES:
-    their mean with a ``weight`` of fitness, which grows by ``step`` whenever the centre is better than ever
-    before, and falls by as much after ``patience`` generations in which it was not. The archive that members
-    of a generation are compared with holds the behaviour of every centre so far, of this generation's too.
+    NS-ES: centred ranks of novelty. NSR-ES: the mean of those and the centred ranks of fitness. NSRA-ES: the
+    mean with a ``weight`` of fitness, which grows by ``step`` whenever the centre is better than all before,
+    and falls by ``step`` after ``patience`` generations without improvement. Members are compared with the
+    behaviours of all centres so far, including this generation's.
     """
 
     def __init__(self, options: NoveltyOptions) -> None:
         self.options = options
         self.archive = Archive(np.zeros((0, 0), np.float32))
-        self.origins = np.zeros((0, 2), np.int64)  # generation and number of the centre that each is of
+        self.origins = np.zeros((0, 2), np.int64)  # generation and centre number of each behaviour
         self._course = (options.weight, -math.inf, 0.0)  # weight, best fitness so far, generations since
 
-    def told(
+    def shaped(
         self, fitness: Array, behaviours: Behaviours, center: Center
     ) -> tuple[Array, dict[str, float | None]]:
-        """Return what the strategy is told of members, shape (n,), larger is better, and a row's columns.
+        """Return the members' values for the strategy, shape (n,), and the row's columns about novelty.
 
-        A member whose fitness or behaviour is not usable is given NaN: it counts as the worst.
+        Larger values are better. A member with an unusable fitness or behaviour has NaN, which counts as the
+        worst.
 
         Raises:
-            InputError: behaviours are of another size than before.
-            EnvironmentFailure: no behaviour is a number.
+            InputError: the size of the behaviours differs from earlier ones.
+            EnvironmentFailure: no behaviour is finite.
         """
         novelty = self.archive.with_one(center.behaviour).novelty(behaviours, self.options.k)
         if not np.isfinite(novelty).any():
             raise EnvironmentFailure(
-                "`behaviour`: that of every member holds a NaN or an infinity: novelty has nothing to compare"
+                "`behaviour`: every member's holds a NaN or an infinity, so no novelty can be computed; "
+                "return finite numbers"
             )
         weight = {"ns": 0.0, "nsr": 0.5}.get(self.options.method, self._after(center)[0])
         ranks = [centered_ranks(finite_fitness(part)[0]) for part in (fitness, novelty)]
@@ -185,11 +188,11 @@ class Novelty:
         numbers = [float(np.nanmean(novelty)), float(own) if known else None]
         if self.options.method == "nsra":
             numbers.append(weight)
-        told = np.where(usable(fitness) & usable(novelty), combined, np.nan)
-        return told, dict(zip(self.options.columns, numbers, strict=False))
+        values = np.where(usable(fitness) & usable(novelty), combined, np.nan)
+        return values, dict(zip(self.options.columns, numbers, strict=False))
 
     def learn(self, center: Center) -> None:
-        """Take in the centre of a generation whose members were told of."""
+        """Add the centre of a finished generation to the archive, and adapt the weight."""
         before, self._course = len(self.archive), self._after(center)
         self.archive = self.archive.with_one(center.behaviour)
         if len(self.archive) > before:
@@ -198,10 +201,10 @@ class Novelty:
     def draw(self, centers: int, generation: int, seed: int) -> int:
         """Return the number of the centre that moves next, after ``generation`` generations.
 
-        Each in turn at first. Then one by a chance in proportion to the novelty of what it showed when it
-        was drawn last; all have the same where none has any. One that has shown no numbers yet has the mean
-        of the others. What a centre showed is in the archive itself, at a distance of 0: of k neighbours,
-        at least two are therefore looked at.
+        First each centre moves once, in turn. After that a centre is drawn with a probability proportional to
+        the novelty of its last behaviour, or uniformly if every novelty is 0. A centre without a finite
+        behaviour has the mean novelty of the others. The archive contains the behaviour itself at distance
+        0, so at least two neighbours are used.
         """
         if generation < centers:
             return generation
@@ -217,7 +220,7 @@ class Novelty:
         return min(int(np.searchsorted(reached, chance * reached[-1], side="right")), centers - 1)
 
     def _after(self, center: Center) -> tuple[float, float, float]:
-        """The course of the weight with this generation's centre in it."""
+        """Return weight, best fitness and generations since, updated with this generation's centre."""
         weight, best, waited = self._course
         if usable_number(center.fitness) and center.fitness > best:
             first = best == -math.inf
@@ -227,17 +230,17 @@ class Novelty:
         return max(0.0, weight - self.options.step), best, 0.0
 
     def tensors(self) -> Tensors:
-        """State to save."""
+        """Return the state to save."""
         course = np.array(self._course)
         return {_ARCHIVE: self.archive.behaviours, _ORIGINS: self.origins, _COURSE: course}
 
     def load(self, tensors: Tensors) -> None:
-        """Take over what :meth:`tensors` gave."""
+        """Load the state from :meth:`tensors`."""
         archive, self.origins = read_archive(tensors)
         weight, best, waited = map(float, tensors[_COURSE])
         self.archive, self._course = Archive(archive), (weight, best, waited)
 
 
 def read_archive(tensors: Tensors) -> tuple[Behaviours, NDArray[np.int64]]:
-    """Return a saved archive: behaviours, shape (n, size), and the generation and centre of each, (n, 2)."""
+    """Return a saved archive: behaviours, shape (n, size), and their generations and centres, (n, 2)."""
     return tensors[_ARCHIVE], tensors[_ORIGINS]

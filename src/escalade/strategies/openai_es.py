@@ -19,19 +19,19 @@ class OpenAIES(DescentStrategy, GaussianStrategy):
     """Stochastic gradient ascent on the expected fitness of the centre's Gaussian neighbourhood.
 
     With utilities ``u_i`` of members ``centre + sigma * eps_i``, the gradient is estimated as
-    ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 1, mirrored sampling of section 2.1), and
-    ``-gradient + weight_decay * centre`` is given to the optimiser.
+    ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 1, mirrored sampling of section 2.1). The optimiser
+    descends ``-gradient + weight_decay * centre``.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, even: two for each direction.
-        sigma: standard deviation of the noise: a number, a schedule (of the generation's number, from 0), or
-            text that :func:`escalade.strategies.schedules.parse` reads.
-        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
-        **descent: the optimiser's settings, and the common ones, of :class:`DescentStrategy`.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, even: two for each direction.
+        sigma: standard deviation of the noise: a number, a schedule (a function of the generation's number,
+            counted from 0), or a text for :func:`escalade.strategies.schedules.parse`.
+        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).
+        **descent: optimiser settings and common keywords of :class:`DescentStrategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
 
     Examples:
         >>> import torch

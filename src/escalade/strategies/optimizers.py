@@ -1,10 +1,10 @@
-"""The optimisers that gradient strategies step their centre with.
+"""Optimisers of the centre for gradient strategies.
 
-Each of the named ones is a few tensors and one ``step``. They are not ``torch.optim`` optimisers: the
-first method call on one of those imports ``torch._dynamo``, which takes longer than a short training. So
-Adam calls the kernel behind ``torch.optim.Adam(fused=True)`` itself, though its name is private: sums of
-torch's public calls would take several passes over the centre, and give other bits.
-A user's own ``torch.optim`` optimiser works all the same, through
+Each of the named ones is a few tensors and one ``step``. They are not ``torch.optim`` optimisers, because the
+first method call on one of those imports ``torch._dynamo``, which takes longer than a short training. Adam
+therefore calls the kernel behind ``torch.optim.Adam(fused=True)`` directly, although its name is private.
+Torch's public functions would need several passes over the centre, and round differently.
+A user's own ``torch.optim`` optimiser works too, through
 :class:`escalade.strategies.center_optimizer.TorchOptimizer`.
 """
 
@@ -23,22 +23,21 @@ from escalade.strategies.center_optimizer import CenterOptimizer, TorchOptimizer
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
-_SHORT = 1e-15  # a descent whose squares float32 holds
-_MOST = 1e18  # of a descent's numbers: their squares, which Adam remembers, must be float32 too
+_SHORT = 1e-15  # shortest descent whose squares fit into float32
+_MOST = 1e18  # largest number in a descent: its square, which Adam stores, must fit into float32
 
 
 class Adam(CenterOptimizer):
-    """Adam by torch's fused kernel, which makes one pass and no temporaries.
+    """Adam by torch's fused kernel, in one pass and without temporaries.
 
     Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization", arXiv 1412.6980, algorithm 1.
-    The same bits as ``torch.optim.Adam(fused=True)``, but for numbers beyond 1e18, which are cut there.
+    Bit-identical to ``torch.optim.Adam(fused=True)``, except that numbers beyond 1e18 are clipped.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float = 0.01) -> None:
         super().__init__(params, lr, ("exp_avg", "exp_avg_sq"))
-        self.memory["step"] = torch.zeros(
-            (), dtype=torch.float32, device=self.center.device
-        )  # as the kernel asks
+        # The kernel requires a float32 step on the device.
+        self.memory["step"] = torch.zeros((), dtype=torch.float32, device=self.center.device)
 
     def step(self, descent: Tensor, lr: float) -> None:
         memory = self.memory
@@ -63,12 +62,12 @@ class Adam(CenterOptimizer):
 class SGD(CenterOptimizer):
     """``v = momentum * v + (1 - momentum) * descent``, then ``centre -= lr * v``.
 
-    The velocity is a mean of descents from the first step on, as in the code of Salimans et al. 2017;
-    ``torch.optim.SGD`` with ``dampening=momentum`` takes the first descent whole.
+    The velocity is a mean of descents from the first step on, as in the code of Salimans et al. 2017.
+    ``torch.optim.SGD`` with ``dampening=momentum`` does not scale the first descent.
 
     Args:
         params: one tensor, the centre.
-        lr: the step size of a strategy that is given none.
+        lr: default step size, for a strategy without its own ``lr``.
         momentum: in [0, 1).
     """
 
@@ -93,9 +92,10 @@ class ClipUp(CenterOptimizer):
 
     Args:
         params: one tensor, the centre.
-        lr: the step size of a strategy that is given none, a distance in parameter space.
+        lr: default step size, a distance in parameter space, for a strategy without its own ``lr``.
         momentum: in [0, 1).
-        max_speed: the longest step; None is ``2 * lr``, the paper's advice, and follows a schedule of ``lr``.
+        max_speed: the longest step; None means ``2 * lr``, the paper's advice, and follows a schedule of
+            ``lr``.
 
     Raises:
         InputError: ``lr`` or ``max_speed`` is not positive, or ``momentum`` not in [0, 1).
@@ -120,7 +120,7 @@ class ClipUp(CenterOptimizer):
     def step(self, descent: Tensor, lr: float) -> None:
         velocity, limit = self.memory["velocity"], 2 * lr if self.max_speed is None else self.max_speed
         length = float(descent.norm())
-        if length < _SHORT or math.isinf(length):  # squares are 0 or infinite: only the direction counts
+        if length < _SHORT or math.isinf(length):  # squares are 0 or infinite; only the direction matters
             largest = float(descent.abs().max())
             descent = descent / largest if largest > 0 else descent
             length = float(descent.norm())
@@ -132,28 +132,29 @@ class ClipUp(CenterOptimizer):
 
 
 OptimizerFactory = Callable[[Iterable[Tensor]], torch.optim.Optimizer | CenterOptimizer]
-"""Parameters to optimiser, such as ``partial(torch.optim.AdamW, lr=0.01)``."""
+"""A function from parameters to their optimiser, such as ``partial(torch.optim.AdamW, lr=0.01)``."""
 
 NAMED: Final[dict[str, Callable[..., CenterOptimizer]]] = {
     "adam": Adam,
     "sgd": SGD,
     "clipup": ClipUp,
 }
-"""The optimisers that can be given by name."""
+"""Optimisers by name."""
 
 
 def make_optimizer(
     optimizer: str | OptimizerFactory, center: Tensor, momentum: float | None = None
 ) -> CenterOptimizer:
-    """The optimiser of ``center`` that a strategy's argument ``optimizer`` asks for.
+    """Create the optimiser of ``center`` from a strategy's argument ``optimizer``.
 
     Args:
-        optimizer: a name of :data:`NAMED`, or what makes an optimiser.
-        center: the tensor that it moves.
-        momentum: of ``sgd`` and ``clipup``, in [0, 1); their own where it is None.
+        optimizer: a name from :data:`NAMED`, or a function that returns an optimiser.
+        center: the tensor to optimise.
+        momentum: momentum of ``sgd`` and ``clipup``, in [0, 1); None means their default.
 
     Raises:
-        InputError: it is neither a known name nor a callable that makes an optimiser, or it has no momentum.
+        InputError: ``optimizer`` is neither a known name nor a function that returns an optimiser, or
+            ``momentum`` does not apply to it.
     """
     factory: Any = named("optimizer", optimizer, NAMED) if isinstance(optimizer, str) else optimizer
     if momentum is not None:
@@ -168,7 +169,7 @@ def make_optimizer(
     if isinstance(made, torch.optim.Optimizer):
         if any(group.get("maximize") for group in made.param_groups):
             raise InputError(
-                f"optimizer {optimizer!r} must not maximize, as it is given a descent: leave it out"
+                f"optimizer {optimizer!r} must not maximize, because it gets a descent; remove maximize"
             )
         return TorchOptimizer([center], made)
     raise InputError(

@@ -31,22 +31,22 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         ``d * (u+ - u-) / 2``                                           (of the centre)
         ``((u+ + u-) / 2 - b) * (d**2 - sigma**2) / sigma``             (of the deviations)
 
-    The optimiser takes ``-gradient + weight_decay * centre``; unless you name one, it is ClipUp, set by the
-    paper's rule from the radius of the first population, ``|sigma| = 15 * max_speed`` and
-    ``lr = max_speed / 2``. The deviations take a plain step of ``sigma_lr``, in which none changes by more
-    than the fraction ``max_change`` of itself.
+    The optimiser descends ``-gradient + weight_decay * centre``. The default is ClipUp with the paper's rule,
+    by the radius of the first population: ``|sigma| = 15 * max_speed`` and ``lr = max_speed / 2``. The
+    deviations take a plain step of ``sigma_lr``, which changes each of them by at most the fraction
+    ``max_change``.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, even: two for each direction.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
-        sigma_lr: the step size of the deviations: a number, a schedule, or the text of one.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, even: two for each direction.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
+        sigma_lr: the step size of the deviations: a number, a schedule, or its text.
         max_change: the largest change of a deviation in a generation, as a fraction of itself.
-        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
-        **descent: the optimiser's settings, and the common ones, of :class:`DescentStrategy`.
+        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).
+        **descent: optimiser settings and common keywords of :class:`DescentStrategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         self._sigma_lr = parse(sigma_lr, "sigma_lr", zero=True)
 
     def usual_optimizer(self) -> OptimizerFactory:
-        """ClipUp, set by the paper's rule."""
+        """Return ClipUp with the paper's rule."""
         return partial(ClipUp, lr=math.sqrt(float(self.deviations.double().square().sum())) / 30)
 
     def update(self, fitness: Fitness) -> None:
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)
         utilities = self.shaping(fitness)
         directions = self.population_size // 2
-        # Over all members of both ends, hence halved; in units of the noise s = d / sigma.
+        # A sum over both members of each pair, hence the factor 1 / 2, in units of the noise s = d / sigma.
         first, second = self.moments((utilities - utilities.mean()) / (2 * directions))
         gradient = first * self.deviations
         self.optimizer.step(-gradient + self.weight_decay * self.center, lr)

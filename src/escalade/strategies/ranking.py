@@ -1,4 +1,4 @@
-"""Functions of the fitness's order alone: ranks, shared weights for ties, elites.
+"""Functions of the order of fitness: ranks, shared weights for ties, elites.
 
 Fitness has shape (n,), larger is better; weights are float64 of shape (n,).
 """
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 def ranks(fitness: Array) -> Array:
-    """Ranks from 0 (worst) to n - 1 (best); ties share the mean of the ranks they span."""
+    """Return ranks from 0 (worst) to n - 1 (best). Ties share the mean of their ranks."""
     ordered = np.sort(fitness)
     below = np.searchsorted(ordered, fitness, side="left")
     upto = np.searchsorted(ordered, fitness, side="right")
@@ -25,9 +25,9 @@ def ranks(fitness: Array) -> Array:
 
 
 def share_ties(by_rank: Array, fitness: Array) -> Array:
-    """Weights for each member of ``fitness``, given those of the best, second best, ... member.
+    """Return each member's weight from the weights in order of rank, best first.
 
-    Members with equal fitness share the mean of their ranks' weights, so their order means nothing.
+    Members with equal fitness share the mean of their ranks' weights, so their order does not matter.
     """
     order = np.argsort(-fitness, kind="stable")
     weights = np.empty(len(fitness))
@@ -41,10 +41,10 @@ def share_ties(by_rank: Array, fitness: Array) -> Array:
 
 
 def log_weights(population: int, parents: int | None = None) -> Array:
-    """Weights of the best, the second best, ... member, shape (population,); their sum is 1.
+    """Return the weights from the best to the worst member, shape (population,); their sum is 1.
 
-    ``ln(n + 1/2) - ln(rank)`` for the best floor(n), normalised, and 0 for the others; without ``parents`` n
-    is half of the population (Hansen 2016, arXiv 1604.00772, eq. 49 and 53).
+    They are ``ln(n + 1/2) - ln(rank)`` for the best floor(n), normalised, and 0 for the others, where n is
+    ``parents`` or else half of the population (Hansen 2016, arXiv 1604.00772, eq. 49 and 53).
     """
     most = population / 2 if parents is None else parents
     raw = np.log(most + 0.5) - np.log(np.arange(1, population + 1))
@@ -53,30 +53,30 @@ def log_weights(population: int, parents: int | None = None) -> Array:
 
 
 def default_population(dimension: int) -> int:
-    """``4 + 3 * ln(dimension)`` members: Hansen 2016, arXiv 1604.00772v2, equation 48."""
+    """Return ``4 + 3 * ln(dimension)`` (Hansen 2016, arXiv 1604.00772v2, equation 48)."""
     return 4 + int(3 * math.log(dimension))
 
 
 def elite_weights(fitness: Array, elites: int) -> Array:
-    """``1 / elites`` for the best ``elites`` members and 0 for the others."""
+    """Return ``1 / elites`` for the best ``elites`` members and 0 for the others."""
     by_rank = np.zeros(len(fitness))
     by_rank[:elites] = 1.0 / elites
     return share_ties(by_rank, fitness)
 
 
 def elite_count(elite: float, population: int) -> int:
-    """The number of members that the fraction ``elite`` of ``population`` makes: at least two.
+    """Return the number of elites, at least two, for the fraction ``elite`` of ``population``.
 
     Raises:
-        InputError: the fraction is not in (0, 1], or makes fewer than two members.
+        InputError: the fraction is not in (0, 1], or leaves fewer than two members.
     """
     if not 0 < real_number(elite, "elite") <= 1:
         raise InputError(f"elite {elite} must be a fraction of the population, above 0 and up to 1")
     count = int(elite * population + 1e-9)  # 0.29 of 100 is 29, not 28
     if count < 2:
-        least = math.ceil(2e4 / population) / 1e4  # rounded up: what is named is enough
+        least = math.ceil(2e4 / population) / 1e4  # rounded up, so that this value suffices
         raise InputError(
-            f"elite {elite} of a population of {population} leaves {count}: at least 2 are needed,"
-            f" so use elite {least:g} or more"
+            f"elite {elite} of a population of {population} leaves {count}, but at least 2 are needed;"
+            f" use elite {least:g} or more"
         )
     return count

@@ -1,4 +1,4 @@
-"""Every strategy by name: what can be known of it before torch is imported.
+"""Every strategy by name, with the properties that are needed before torch is imported.
 
 A new strategy is one file with its class, one entry here, and one import for type checkers in
 :mod:`escalade.strategies`. The command line's checks and the table in the guide follow.
@@ -14,27 +14,27 @@ from typing import Any, Final
 from escalade.support.registry import Entry
 
 POPULATION: Final = 64
-"""Members a generation, where neither run nor strategy says otherwise."""
+"""Default population of a run, unless the strategy has its own default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyEntry(Entry):
-    """One strategy, before its class is imported: what it needs and what it can do."""
+    """Registry entry of a strategy, available without importing its class."""
 
     title: str = field(default="", init=False)  # the class has a name
     paper: str
     use: str
     """Its purpose, for the table in the guide."""
     grows: bool = True
-    """True where a generation can be given more members than it began with."""
+    """True if the number of members can change between generations."""
     restarts: bool = False
-    """True where a search by it ends by itself, so that :func:`escalade.optimize` can start it again."""
+    """True if a search stops by itself, so that :func:`escalade.optimize` can restart it."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Population and step size of a run that gives neither, nor options of the strategy's own."""
+    """Default population and step size of a run that sets neither, nor options of the strategy's own."""
 
     @property
     def class_name(self) -> str:
-        """The name of the class."""
+        """Name of the class."""
         return self.home.partition(":")[2]
 
 
@@ -53,8 +53,8 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
         paper="Mania et al. 2018",
         use="linear policies and small networks",
         options=frozenset({"lr"}),
-        # Few members at first, as the first generations count where each takes seconds; their step says less
-        # about the gradient, so it is shorter too.
+        # Few members at first, because the first generations matter if each takes seconds. Their gradient
+        # estimate is noisier, so their step size is smaller too.
         defaults={"population": "linear:16:64:64", "lr": "linear:0.07:0.1:64"},
     ),
     "pgpe": _adaptive(
@@ -149,16 +149,16 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
 }
 
 DEFAULT: Final = "ars"
-"""The strategy of a run that names none."""
+"""Default strategy of a run."""
 
 
 def defaults_of(strategy: str) -> Mapping[str, Any]:
-    """:attr:`StrategyEntry.defaults` by name; none for a class of the user's."""
+    """Return :attr:`StrategyEntry.defaults`, which are empty for a user's class."""
     return STRATEGIES[strategy].defaults if strategy in STRATEGIES else {}
 
 
 GROWTH_OPTIONS: Final = ("min_episodes", "min_env_steps")
-"""Options of generations that grow, for strategies that can."""
+"""Options that make generations grow, for strategies with ``grows``."""
 
 STRATEGY_OPTIONS: Final = tuple(sorted(frozenset().union(*(entry.options for entry in STRATEGIES.values()))))
-"""The options of a training run that only some strategies take."""
+"""Options of a training run that only some strategies accept."""

@@ -1,4 +1,4 @@
-"""The result of a search by ``ask`` and ``tell``, and the record that it is made of."""
+"""Result of an ask-and-tell search, and the record behind it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from escalade.perturbation import Population, write_all
 
 @dataclass(frozen=True)
 class Result:
-    """The state of a search by ``ask`` and ``tell``; fitness has the user's own sign.
+    """Result of an ask-and-tell search so far. Fitness has the user's sign.
 
-    ``best`` is the best member so far, shape (dimension,), and ``best_fitness`` what it gave; before
-    the first ``tell`` they are the centre and NaN. ``center`` is the present centre, and often the
-    better answer where fitness is noisy. ``history`` holds the best and the mean fitness of each
-    generation, shape (generations, 2).
+    ``best`` is the best member so far, shape (dimension,), and ``best_fitness`` its fitness; before
+    the first ``tell`` they are the centre and NaN. ``center`` is the current centre, often the better
+    solution if fitness is noisy. ``history`` holds the best and the mean fitness of each generation,
+    shape (generations, 2).
     """
 
     best: Tensor
@@ -33,30 +33,30 @@ class Result:
 
 
 class Record:
-    """The best member that a strategy has written out, and each generation's best and mean fitness.
+    """Best member of a search, and each generation's best and mean fitness.
 
     Args:
-        sign: -1 where a smaller fitness is better.
+        sign: -1 if a smaller fitness is better, otherwise 1.
     """
 
     def __init__(self, sign: float) -> None:
         self._sign = sign
         self.best: tuple[Tensor, float] | None = None
-        """The best member so far, shape (dimension,), and its fitness with the user's own sign."""
-        self._numbers = array("d")  # the best and the mean of each generation
+        """Best member so far, shape (dimension,), and its fitness with the user's sign."""
+        self._numbers = array("d")  # best and mean fitness of each generation
 
     @property
     def history(self) -> NDArray[np.float64]:
-        """The generations so far, shape (generations, 2)."""
+        """Best and mean fitness of each generation, shape (generations, 2)."""
         return rows_of(self._numbers)
 
     def add(self, members: Population, fitness: NDArray[np.float64], unusable: Sequence[int]) -> None:
-        """Take over a generation.
+        """Record a generation.
 
         Args:
-            members: the generation.
-            fitness: theirs, shape (population,), larger is better.
-            unusable: those members whose fitness is not their own.
+            members: the population.
+            fitness: shape (population,), larger is better.
+            unusable: numbers of the members whose fitness was not finite and has been replaced.
         """
         usable = np.delete(np.arange(len(fitness)), unusable)
         if not len(usable):
@@ -70,7 +70,7 @@ class Record:
         self._numbers.extend((best, mean))
 
     def state(self) -> dict[str, Tensor | int | float]:
-        """The entries of a strategy's state; none before the first generation."""
+        """Return the record's entries of a strategy's state, which are empty before the first generation."""
         found: dict[str, Tensor | int | float] = {}
         if len(self._numbers):
             found["history"] = torch.from_numpy(self.history)
@@ -79,12 +79,12 @@ class Record:
         return found
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take over what :meth:`state` gave."""
+        """Load the entries from :meth:`state`."""
         history, best = state.get("history"), state.get("best")
         self._numbers = array("d", [] if history is None else history.flatten().tolist())
         self.best = None if best is None else (best.clone(), float(state["best_fitness"]))
 
 
 def rows_of(numbers: array[float]) -> NDArray[np.float64]:
-    """A copy of numbers of which each generation added two, shape (generations, 2)."""
+    """Return a copy of ``numbers``, two per generation, as an array of shape (generations, 2)."""
     return np.array(numbers).reshape(-1, 2)

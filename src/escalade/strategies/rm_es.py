@@ -18,27 +18,27 @@ from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.tensors import Start
 from escalade.support.numbers import whole_number
 
-_TARGET = 0.3  # q*: by this share of the parents the ranks should rise
+_TARGET = 0.3  # q*: target of the normalised rise of the parents' ranks
 _RATE = 0.3  # c_s
 
 
 class RMES(SizedStrategy):
-    """Search farther along a few remembered paths of the centre, and by ranks alone adapt the step size.
+    """Search farther along a few stored paths of the centre, and adapt the step size by ranks.
 
     With ``c = 1 / (3 * sqrt(dimension) + 5)`` and the paths ``p_1`` (the oldest) to ``p_m``, members have the
-    covariance ``(1 - c)**m * I + c * sum_i (1 - c)**(m - i) * p_i p_i'``. The step size grows where this
-    generation's better half outranks the last one's. Time and memory are O(dimension) for each member.
+    covariance ``(1 - c)**m * I + c * sum_i (1 - c)**(m - i) * p_i p_i'``. The step size grows if this
+    generation's better half outranks the last one's. Time and memory are O(dimension) per member.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
-        sigma: the first step size.
-        paths: how many are remembered (m); the oldest goes, or the one that is closest to its predecessor
-            while they are less than ``dimension`` generations apart.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: initial step size.
+        paths: number of stored paths (m). A new path replaces the oldest or, if two neighbours are at most
+            ``dimension`` generations apart, the later one of the closest two.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     adapted = ("paths", "ages", "path", "parents", "success")
@@ -61,23 +61,23 @@ class RMES(SizedStrategy):
         self.mu_eff = mu_eff_of(self.weights)
         self.c_cov = 1 / (3 * math.sqrt(n) + 5)
         self.c_c = 2 / (n + 7)
-        self.kept = (1 - self.c_cov) ** (np.arange(count - 1, -1, -1) / 2)
+        self.decay = (1 - self.c_cov) ** (np.arange(count - 1, -1, -1) / 2)
         self.paths: Matrix = np.zeros((count, n))
-        self.ages: NDArray[np.float64] = np.zeros(count)  # the generation in which each was remembered
+        self.ages: NDArray[np.float64] = np.zeros(count)  # generation in which each path was stored
         self.path = np.zeros(n)
-        self.parents: NDArray[np.float64] = np.zeros(0)  # fitness of the last better half, from the best
+        self.parents: NDArray[np.float64] = np.zeros(0)  # fitness of the last better half, best first
         self.success = 0.0
 
     @property
     def scale(self) -> NDArray[np.float64]:
         """Standard deviation of the members in each parameter, shape (dimension,)."""
         own = (1 - self.c_cov) ** len(self.paths)
-        return np.asarray(self.step_size * np.sqrt(own + self.c_cov * self.kept**2 @ self.paths**2))
+        return np.asarray(self.step_size * np.sqrt(own + self.c_cov * self.decay**2 @ self.paths**2))
 
     def shaped(self, z: Matrix) -> Matrix:
-        # The last numbers of a member's noise say how far it goes along the paths.
+        # The last numbers of a member's noise are its coefficients along the paths.
         own, along = z[:, : self.dimension], z[:, self.dimension :]
-        along = math.sqrt(self.c_cov) * self.kept * along
+        along = math.sqrt(self.c_cov) * self.decay * along
         return np.asarray((1 - self.c_cov) ** (len(self.paths) / 2) * own + along @ self.paths)
 
     def update(self, fitness: Fitness) -> None:
@@ -85,12 +85,12 @@ class RMES(SizedStrategy):
         step = weights @ self.draw()[1]
         self.move(step)
         self.path = moved(self.path, self.c_c, with_ties(self.mu_eff, self.weights, weights), step)
-        self._remember()
+        self._store_path()
         self._adapt_step_size(np.sort(fitness)[::-1][: self.population_size // 2])
         self.updates += 1
 
-    def _remember(self) -> None:
-        """Let one path go, and take the new one behind the others (algorithm 2)."""
+    def _store_path(self) -> None:
+        """Replace one stored path, and append the new one (algorithm 2)."""
         gaps = np.diff(self.ages)
         full = self.updates >= len(self.paths)
         gone = int(gaps.argmin()) + 1 if full and len(gaps) and gaps.min() <= self.dimension else 0
@@ -98,9 +98,9 @@ class RMES(SizedStrategy):
         self.ages = np.append(np.delete(self.ages, gone), float(self.updates))
 
     def _adapt_step_size(self, parents: NDArray[np.float64]) -> None:
-        """Compare the better halves of two generations by their ranks among both (the paper's section III-C).
+        """Adapt the step size by the ranks of the last two better halves among each other (section III-C).
 
-        Equal values share their ranks.
+        Equal values share the mean of their ranks.
         """
         if len(self.parents):
             both = ranks(np.concatenate([self.parents, parents]))

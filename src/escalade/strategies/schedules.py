@@ -1,4 +1,4 @@
-"""Schedules: the step size, the noise scale or the population as a function of the generation."""
+"""Schedules of the step size, the noise scale or the population, as functions of the generation."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from escalade.errors import InputError
 from escalade.support.numbers import LARGEST
 
 Schedule = Callable[[int], float]
-"""A function from generations since the search began (0 for the first) to the value."""
+"""A function from the generation (0 for the first) to the value."""
 
 Rate = float | str | Schedule
-"""A number, a schedule, or the text of one."""
+"""A number, a schedule, or the text of a schedule."""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A schedule that was a number or a text: its kind, and the numbers of the text."""
+    """A schedule from a number or a text: its kind and its numbers."""
 
     kind: str
     numbers: tuple[float, ...]
@@ -31,7 +31,7 @@ class Formula:
 
     @property
     def ends_at_zero(self) -> bool:
-        """True if its end, or its factor without a floor above it, is 0."""
+        """True if the final value is 0, or the factor and the floor of an exponential schedule are."""
         return not any(self.numbers[1:] if self.kind == "exponential" else self.numbers[1:2])
 
 
@@ -62,8 +62,8 @@ def _step(generation: int, start: float, factor: float, every: float) -> float:
 
 
 def _grown(start: float, factor: float, times: float) -> float:
-    """``start * factor**times``, or the largest number there is if it would be larger."""
-    try:  # of floats: whole numbers would go on, ever slower
+    """Return ``start * factor**times``, at most the largest float."""
+    try:  # with floats, because integers would grow without limit, ever slower
         return min(float(start * float(factor) ** times), sys.float_info.max)
     except OverflowError:
         return sys.float_info.max
@@ -80,22 +80,22 @@ FORMS = ", ".join(f"{name}:{kind.form}" for name, kind in _FORMULAS.items() if k
 
 
 def parse(value: Rate, name: str = "schedule", zero: bool = False) -> Schedule:
-    """Make a schedule of a number, of text such as ``exponential:0.1:0.99:0.01``, or of a function.
+    """Create a schedule from a number, a text such as ``exponential:0.1:0.99:0.01``, or a function.
 
-    Every number in the text must be finite and the value positive to begin with. What a function gives
-    is checked in each generation.
+    Every number in the text must be finite, and the first value positive. The values of a function are
+    checked in each generation.
 
     Args:
-        value: what to read.
-        name: what to call it in a message.
-        zero: whether a function may give 0.
+        value: the number, text or function.
+        name: name of the argument, for error messages.
+        zero: True if a function may return 0.
 
     Examples:
         >>> [parse("step:0.1:0.5:10")(generation) for generation in (0, 9, 10)]
         [0.1, 0.1, 0.05]
 
     Raises:
-        InputError: the text is none of the known forms, or a number in it is impossible.
+        InputError: the text has no known form, or a number in it is out of range.
     """
     if callable(value):
         return partial(_checked, value, name, zero)
@@ -110,7 +110,7 @@ def parse(value: Rate, name: str = "schedule", zero: bool = False) -> Schedule:
         raise InputError(f"{name} {str(value)!r} is neither a number nor one of {FORMS}") from None
     if not all(0 <= number <= LARGEST for number in numbers) or numbers[0] == 0:
         raise InputError(
-            f"{name} {value!r} must start above 0, and hold numbers from 0 to at most {LARGEST:g}"
+            f"{name} {value!r} must start above 0, and its numbers must be from 0 to {LARGEST:g}"
         )
     if len(numbers) == 3 and kind != "exponential" and numbers[2] == 0:
         raise InputError(f"{name} {value!r}: its last number must be above 0")
@@ -118,7 +118,7 @@ def parse(value: Rate, name: str = "schedule", zero: bool = False) -> Schedule:
 
 
 def _checked(schedule: Schedule, name: str, zero: bool, generation: int) -> float:
-    """The value of ``schedule``, refused in the generation in which no step can be scaled by it."""
+    """Return the value of ``schedule``, or raise InputError if no step can be scaled by it."""
     value = schedule(generation)
     try:
         number = float(value)
@@ -127,18 +127,18 @@ def _checked(schedule: Schedule, name: str, zero: bool, generation: int) -> floa
     if not (0 < number <= LARGEST or (zero and number == 0)):
         least = "at least 0" if zero else "above 0"
         raise InputError(
-            f"{name} is {value!r} in generation {generation + 1} (called with {generation}): a schedule "
-            f"must give numbers {least}, and of at most {LARGEST:g}"
+            f"{name} is {value!r} in generation {generation + 1} (called with {generation}); a schedule "
+            f"must return numbers {least} and at most {LARGEST:g}"
         )
     return number
 
 
 SMALLEST_SIGMA = 1e-8
-"""The smallest sigma that a schedule gives: members must differ from the centre."""
+"""Smallest value of a sigma schedule, so that members differ from the centre."""
 
 
 def parse_sigma(value: Rate, name: str = "sigma") -> Schedule:
-    """:func:`parse` for a noise scale, which may become small but not zero.
+    """Parse the schedule of a noise scale, which may become small but not zero.
 
     Raises:
         InputError: as :func:`parse`, or the schedule ends at zero.
@@ -148,7 +148,7 @@ def parse_sigma(value: Rate, name: str = "sigma") -> Schedule:
         if schedule.kind == "constant":
             return schedule
         if schedule.ends_at_zero:
-            raise InputError(f"{name} {value!r} ends at 0, where members are all the same: end it above")
+            raise InputError(f"{name} {value!r} ends at 0, where all members are equal; end it above 0")
     return partial(_above_zero, schedule)
 
 
@@ -157,10 +157,10 @@ def _above_zero(schedule: Schedule, generation: int) -> float:
 
 
 def parse_share(value: Rate, name: str) -> Schedule:
-    """:func:`parse` for a part of a way, from 0 to 1: more would go beyond its end.
+    """Parse the schedule of a fraction from 0 to 1 of a step. A fraction above 1 would overshoot.
 
     Raises:
-        InputError: as :func:`parse`, or it begins above 1, or is above 1 in a later generation.
+        InputError: as :func:`parse`, or the fraction is above 1 in the first or a later generation.
     """
     share = partial(_share, parse(value, name, zero=True), name)
     share(0)
@@ -171,7 +171,7 @@ def _share(schedule: Schedule, name: str, generation: int) -> float:
     part = schedule(generation)
     if part > 1:
         when = f" in generation {generation + 1}" if generation else ""
-        raise InputError(f"{name} {part:g}{when} must be at most 1, the whole way")
+        raise InputError(f"{name} {part:g}{when} must be at most 1, the full step")
     return part
 
 
@@ -179,14 +179,14 @@ SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
 
 
 class PopulationSchedule(str):
-    """The text of a schedule of the population, which gives even numbers of members.
+    """A schedule of the population as text. Its values are even numbers of members.
 
     Examples:
         >>> [PopulationSchedule("linear:16:64:48").members(generation) for generation in (0, 1, 2, 48, 99)]
         [16, 16, 18, 64, 64]
 
     Raises:
-        InputError: as :func:`parse`, or the schedule has a first or last number that no population can be.
+        InputError: as :func:`parse`, or the first or last population is out of range.
     """
 
     _schedule: Schedule
@@ -196,7 +196,7 @@ class PopulationSchedule(str):
         if ":" not in made:
             raise InputError(f"`population` {text!r} is neither a whole number nor one of {FORMS}")
         schedule = parse(str(made), "`population`")
-        assert isinstance(schedule, Formula)  # as it is of a text
+        assert isinstance(schedule, Formula)  # parse() returns one for every text
         ends = schedule.numbers[: 2 if schedule.kind in ("linear", "cosine") else 1]
         if not all(SMALLEST_POPULATION <= end <= LARGEST_POPULATION for end in ends):
             bounds = f"{SMALLEST_POPULATION} and {LARGEST_POPULATION}"
@@ -205,11 +205,11 @@ class PopulationSchedule(str):
         return made
 
     def members(self, generation: int) -> int:
-        """The number of members in a generation, 0 for the first."""
+        """Return the number of members in ``generation``, counted from 0."""
         wanted = 2 * round(self._schedule(generation) / 2)
         return min(max(wanted, SMALLEST_POPULATION), LARGEST_POPULATION)
 
 
 def members(population: int | PopulationSchedule, generation: int) -> int:
-    """The number of members in a generation of a population that may follow a schedule."""
+    """Return the number of members in ``generation``, with or without a schedule."""
     return population.members(generation) if isinstance(population, PopulationSchedule) else population

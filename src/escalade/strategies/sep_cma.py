@@ -1,5 +1,5 @@
 """sep-CMA-ES: Ros and Hansen 2008, "A Simple Modification in CMA-ES Achieving Linear Time and Space
-Complexity" (PPSN X): CMA-ES whose covariance is a diagonal, and learnt that much faster.
+Complexity" (PPSN X): CMA-ES with a diagonal covariance, which it learns faster.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class SepCMAES(AdaptiveStrategy):
     learning rate of the covariance is ``(dimension + 2) / 3`` times that of full CMA-ES.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     adapted = ("step_size", "updates", "variances", "path_sigma", "path_c")
     antithetic = False
     smallest = 4
-    grows = False  # it weighs as many members as it began with
+    grows = False  # the weights are made for a fixed number of members
 
     def __init__(
         self, x0: Start, population: int | None = None, sigma: Deviations = 0.5, **common: Unpack[Common]
@@ -55,7 +55,7 @@ class SepCMAES(AdaptiveStrategy):
     def _set_constants(self, n: int, population: int) -> None:
         mu = population // 2
         weights = math.log(mu + 1) - np.log(np.arange(1, mu + 1))
-        self.weights = np.zeros(population)  # in order of rank
+        self.weights = np.zeros(population)  # in order of rank, best first
         self.weights[:mu] = weights / weights.sum()
         m = self.mu_eff = mu_eff_of(self.weights)
         self.c_sigma = (m + 2) / (n + m + 3)
@@ -68,7 +68,7 @@ class SepCMAES(AdaptiveStrategy):
 
     @property
     def condition(self) -> float:
-        """The largest variance over the smallest."""
+        """Ratio of the largest to the smallest variance."""
         return float(self.variances.max() / self.variances.min())
 
     def narrow(self, factors: Fitness) -> None:
@@ -79,19 +79,19 @@ class SepCMAES(AdaptiveStrategy):
     def update(self, fitness: Fitness) -> None:
         n, m = self.dimension, self.mu_eff
         weights = share_ties(self.weights, fitness)
-        of_these = with_ties(m, self.weights, weights)
+        mu_eff = with_ties(m, self.weights, weights)
         whitened, squares = self.noise_sum(weights).double(), self.square_sum(weights).double()
         step = self.variances.sqrt() * whitened
         self.center += (self.step_size * step).to(self.center.dtype)
 
         c = self.c_sigma
-        self.path_sigma = moved(self.path_sigma, c, of_these, whitened)
+        self.path_sigma = moved(self.path_sigma, c, mu_eff, whitened)
         length = float(self.path_sigma.norm())
         self.updates += 1
         h_sigma = heaviside(length, c, self.updates, n)
         self.step_size *= math.exp(c / self.d_sigma * (length / self.chi - 1))
 
-        self.path_c = moved(self.path_c, self.c_c, of_these, step, h_sigma)
+        self.path_c = moved(self.path_c, self.c_c, mu_eff, step, h_sigma)
         learnt = self.path_c.square() / m + (1 - 1 / m) * self.variances * squares
         self.variances = (1 - self.c_cov) * self.variances + self.c_cov * learnt
         self.deviations = (self.step_size * self.variances.sqrt()).to(self.center.dtype)

@@ -1,8 +1,8 @@
 """Fitness shaping: from the members' fitness to the utilities that weigh their perturbations.
 
 Every function takes fitness of shape (n,), larger is better, and returns float64 utilities of
-shape (n,). Members with equal fitness get equal utilities. Strategies are never told of a generation
-in which all are equal, from which there is nothing to learn.
+shape (n,). Members with equal fitness get equal utilities. A generation in which all fitness is equal
+never gets here: there is nothing to learn from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from escalade.support.numbers import LARGEST
 
 
 def centered_ranks(fitness: Array) -> Array:
-    """Ranks mapped linearly to [-0.5, 0.5] (Salimans et al. 2017, section 2.1).
+    """Map ranks linearly to [-0.5, 0.5] (Salimans et al. 2017, section 2.1).
 
     Examples:
         >>> centered_ranks(np.array([3.0, -1000.0, 5.0])).tolist()
@@ -28,14 +28,14 @@ def centered_ranks(fitness: Array) -> Array:
 
 
 def z_score(fitness: Array) -> Array:
-    """Fitness less its mean, over its (population) standard deviation."""
-    scaled = fitness / np.max(np.abs(fitness))  # keeps squares of huge returns finite
+    """Subtract the mean of the fitness and divide by its (population) standard deviation."""
+    scaled = fitness / np.max(np.abs(fitness))  # so that squares of huge returns stay finite
     deviation = scaled.std()
     return (scaled - scaled.mean()) / deviation if deviation > 0 else np.zeros(len(fitness))
 
 
 def nes_utilities(fitness: Array) -> Array:
-    """Rank-based utilities of NES, which sum to zero.
+    """Return the rank-based utilities of NES, which sum to zero.
 
     ``max(0, ln(n/2 + 1) - ln(k)) / sum - 1/n`` for the k-th best of n (Wierstra et al. 2014,
     "Natural Evolution Strategies", section 3.1). Ties share the mean utility of their ranks.
@@ -45,7 +45,7 @@ def nes_utilities(fitness: Array) -> Array:
     by_rank = by_rank / by_rank.sum() - 1.0 / count
     _, group = np.unique(-fitness, return_inverse=True)  # group 0 is the best
     sizes = np.bincount(group)
-    # Sums of runs of the sorted utilities, by difference of the running total.
+    # Sums of the sorted utilities of each group, as differences of the cumulative sum.
     running = np.concatenate([[0.0], np.cumsum(by_rank)])
     ends = np.cumsum(sizes)
     means = (running[ends] - running[ends - sizes]) / sizes
@@ -53,14 +53,14 @@ def nes_utilities(fitness: Array) -> Array:
 
 
 def sign(fitness: Array) -> Array:
-    """+1 above the median, -1 below it, 0 on it."""
+    """Return +1 above the median, -1 below it and 0 at it."""
     return np.asarray(np.sign(fitness - np.median(fitness)))
 
 
 def raw(fitness: Array) -> Array:
-    """The fitness less its mean, not scaled.
+    """Subtract the mean from the fitness, without scaling.
 
-    Subtracting the mean is a baseline: it leaves the expected gradient as it is, and cancels exactly in
+    The mean is a baseline: subtracting it does not change the expected gradient, and cancels exactly in
     antithetic pairs.
     """
     return np.asarray(fitness - fitness.mean())
@@ -76,20 +76,20 @@ SHAPINGS: Final[dict[str, Callable[[Array], Array]]] = {
 
 
 def usable(fitness: Array) -> NDArray[np.bool_]:
-    """True where fitness is neither NaN nor infinite, nor so large that its sums would be, shape (n,)."""
+    """Return a mask of finite fitness that is at most 1e30 in size, so that sums stay finite; shape (n,)."""
     return np.abs(fitness) <= LARGEST
 
 
 def usable_number(value: float) -> bool:
-    """Tell the same of one number."""
+    """Return whether a single number is :func:`usable`."""
     return abs(value) <= LARGEST
 
 
 def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:
-    """Replace fitness that is not :func:`usable` by the worst that is; also return the members it hit.
+    """Replace fitness that is not :func:`usable` by the worst usable one; also return the affected members.
 
-    A diverged simulation must neither poison the centre nor look good. When no member is usable,
-    all become zero and the generation gives a zero step.
+    A diverged simulation must neither corrupt the centre nor look good. If no member is usable, all fitness
+    becomes zero and the centre does not move.
     """
     bad = ~usable(fitness)
     if not bad.any():

@@ -25,25 +25,24 @@ class SimpleGaussian(AdaptiveStrategy):
         ``centre += lr * mean(x_i - centre)``
         ``sigma += sigma_lr * (sqrt(mean((x_i - old centre)**2)) - sigma)``
 
-    Deviations are taken about the old centre, so that they measure the elite's steps: they grow
-    along a slope, where those of :class:`~escalade.strategies.cem.CEM` shrink.
+    Deviations are measured from the old centre, so they reflect the elite's steps: they grow along a slope,
+    whereas those of :class:`~escalade.strategies.cem.CEM` shrink.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
+        x0: initial centre, shape (dimension,).
+        population: members per generation.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         elite: the fraction of members that are the elite; at least two members.
-        lr: how far the centre goes to the elite's mean; 1 is all the way. A number, a schedule, or the
-            text of one.
+        lr: fraction of the way to the elite's mean that the centre moves. A number, a schedule, or its text.
         sigma_lr: the same for the deviations.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     antithetic = False
-    grows = False  # it weighs as many members as it began with
+    grows = False  # the weights are made for a fixed number of members
 
     def __init__(
         self,

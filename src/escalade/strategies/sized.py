@@ -1,4 +1,4 @@
-"""The base of strategies whose constants follow from dimension and population; members have no address."""
+"""Base class of strategies whose constants depend on dimension and population."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ Matrix = NDArray[np.float64]
 
 
 class SizedStrategy(Strategy):
-    """A strategy with one step size that sets its constants once, for a population that has a usual size.
+    """A strategy with one step size, a default population, and constants that are computed once.
 
-    Its members are ``centre + step_size * y``, where ``y`` is made of normal numbers, and are written out.
+    Its members are ``centre + step_size * y``, where ``y`` is computed from normal numbers. They are stored
+    as vectors, not as addresses of noise.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means :meth:`usual_population`.
-        sigma: the first step size.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means :meth:`usual_population`.
+        sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     smallest = 4
-    grows = False  # it weighs as many members as it began with
+    grows = False  # the weights are made for a fixed number of members
     draws_once = True
     adapted: ClassVar[tuple[str, ...]] = ("step_size", "updates")
     decomposes: ClassVar[bool] = False
-    """True where :attr:`condition` takes a decomposition of a matrix."""
+    """True if :attr:`condition` needs the decomposition of a matrix."""
 
     def __init__(
         self, x0: Start, population: int | None = None, sigma: float | str = 0.5, **common: Unpack[Common]
@@ -49,11 +50,11 @@ class SizedStrategy(Strategy):
         self.updates = 0
         self._drawn: tuple[int, Matrix, Matrix] | None = None
         self.drawn_count, self.drawn_width = self.population_size, self.dimension
-        """The number of noise vectors in a generation, and of normal numbers in each of them."""
+        """Number of noise vectors per generation, and number of normal numbers in each of them."""
         self.begin(self.dimension, self.population_size)
 
     def begin(self, n: int, population: int) -> None:
-        """Set constants and first state for ``n`` parameters. For subclasses."""
+        """Compute constants and initial state for ``n`` parameters. Subclasses may override this."""
 
     @property
     def sigma(self) -> float:
@@ -70,17 +71,20 @@ class SizedStrategy(Strategy):
 
     @abstractmethod
     def shaped(self, z: Matrix) -> Matrix:
-        """Members' steps ``y``, shape (n, dimension), of noise ``z``, (n, drawn_width). For subclasses."""
+        """Return the steps ``y``, shape (n, dimension), for noise ``z``, shape (n, drawn_width).
+
+        Subclasses implement this.
+        """
 
     def draw(self) -> tuple[Matrix, Matrix]:
-        """This generation's ``z`` and ``y``, float64: a row for each drawn noise."""
+        """Return this generation's ``z`` and ``y``, float64, one row per noise vector."""
         if self._drawn is None or self._drawn[0] != self.generation:
             z = self.noise(self.drawn_count, self.generation)
             self._drawn = self.generation, z, self.shaped(z)
         return self._drawn[1:]
 
     def noise(self, count: int, generation: int) -> Matrix:
-        """Standard normal numbers of the source, shape (count, drawn_width)."""
+        """Draw standard normal numbers from the noise source, shape (count, drawn_width)."""
         draws = self.perturbation.draw(self.seed, generation, count, self.drawn_width)
         if isinstance(draws, FreshDraws):
             return draws.rows
@@ -103,10 +107,10 @@ class SizedStrategy(Strategy):
 
 
 def first_step_size(sigma: float | str) -> float:
-    """The number that ``sigma`` is; InputError for a schedule, since the strategy adapts it."""
+    """Return ``sigma`` as a number, or raise InputError for a schedule, because the strategy adapts sigma."""
     try:
         return parse(float(sigma), "sigma")(0)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(
-            f"sigma {sigma!r} must be a positive number: this strategy adapts it from there"
+            f"sigma {sigma!r} must be a positive number: the initial value, which this strategy adapts"
         ) from None

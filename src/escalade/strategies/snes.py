@@ -28,23 +28,22 @@ class SNES(AdaptiveStrategy):
         ``centre += lr * sigma * sum_i u_i * s_i``
         ``sigma *= exp(sigma_lr / 2 * sum_i u_i * (s_i**2 - 1))``
 
-    Utilities are divided by the sum of their absolute values unless they are NES's own, which need
-    no scaling.
+    Utilities are divided by the sum of their absolute values, except those of ``nes``, which need no scaling.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation.
-        sigma: the first deviations: a positive number, or a vector of shape (dimension,).
-        lr: the step size of the centre: a number, a schedule, or the text of one.
-        sigma_lr: that of the deviations; None means the paper's ``(3 + ln d) / (5 * sqrt(d))`` in d
+        x0: initial centre, shape (dimension,).
+        population: members per generation.
+        sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
+        lr: the step size of the centre: a number, a schedule, or its text.
+        sigma_lr: the step size of the deviations; None means the paper's ``(3 + ln d) / (5 * sqrt(d))`` in d
             dimensions.
-        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
-        mirrored: sample in pairs ``+s`` and ``-s``, which halves the table reads and needs an even
-            population.
+        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).
+        mirrored: True to sample pairs ``+s`` and ``-s``, which halves the reads of the noise table and needs
+            an even population.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     antithetic = False

@@ -1,4 +1,4 @@
-"""A strategy's numbers: as users hand them over, as a population holds them, and as files keep them."""
+"""Conversions of a strategy's numbers between users' input, populations and files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from escalade.storage.tensors import Tensors, with_prefix
 from escalade.support.arrays import holds_numbers, tensor_of
 
 Start = ArrayLike | Tensor
-"""A first centre, as users hand it over."""
+"""An initial centre, as passed by users."""
 
 
 def first_center(x0: Start) -> Tensor:
-    """A copy of ``x0`` on the CPU: float64 where it is float64, otherwise float32.
+    """Return a copy of ``x0`` on the CPU: float64 if ``x0`` is float64, otherwise float32.
 
     Raises:
-        InputError: it is not a vector of finite numbers.
+        InputError: ``x0`` is not a vector of finite numbers.
     """
     given = as_tensor(x0, "x0")
     dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
@@ -30,19 +30,19 @@ def first_center(x0: Start) -> Tensor:
         raise InputError(f"x0 must be a vector of numbers, not of shape {tuple(given.shape)}")
     if not bool(given.isfinite().all()):
         raise InputError("x0 must hold finite numbers only")
-    return given.to("cpu", dtype, copy=not isinstance(x0, np.ndarray))  # which as_tensor copies
+    return given.to("cpu", dtype, copy=not isinstance(x0, np.ndarray))  # as_tensor has copied an array
 
 
 def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
-    """A user's vector as a tensor.
+    """Convert a user's vector to a tensor.
 
     Raises:
-        InputError: it does not hold numbers; the message names it.
+        InputError: the vector does not hold numbers.
     """
     try:
         if isinstance(given, Tensor):
             return given.detach()
-        # Torch does not read arrays that run backwards.
+        # torch rejects arrays with negative strides.
         forward = given.copy() if isinstance(given, np.ndarray) else given
         return torch.as_tensor(forward, device="cpu")
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -50,22 +50,22 @@ def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
 
 
 def detached(given: Any) -> Any:
-    """A user's numbers as numpy reads them: of a tensor the array of its numbers, without its gradient."""
+    """Return a tensor as an array without its gradient, and other values unchanged."""
     return given.detach().cpu().numpy() if isinstance(given, Tensor) else given
 
 
 def held_center(population: Population | None, center: Tensor) -> Any:
-    """The population's own copy of ``center``, an array or a tensor; None where it has no such numbers."""
+    """Return the population's copy of ``center``, an array or a tensor, or None if it has no equal copy."""
     held: Any = shared_center(population, None)
     if held is None:
         return None
-    kept = tensor_of(held)
-    alike = (kept.device, kept.dtype, kept.shape) == (center.device, center.dtype, center.shape)
-    return held if alike and kept.data_ptr() != center.data_ptr() and torch.equal(kept, center) else None
+    copy = tensor_of(held)
+    alike = (copy.device, copy.dtype, copy.shape) == (center.device, center.dtype, center.shape)
+    return held if alike and copy.data_ptr() != center.data_ptr() and torch.equal(copy, center) else None
 
 
 def center_before(population: Population | None, center: Tensor) -> Tensor:
-    """The centre that an update moves, to keep: the population's, where it has the same."""
+    """Return a copy of ``center`` before an update: the population's, if it is equal, saves memory."""
     held = held_center(population, center)
     return center.clone() if held is None else tensor_of(held)
 
@@ -75,7 +75,7 @@ _PREFIX = "strategy."
 
 
 class Saved(Protocol):
-    """A strategy, as far as its state goes."""
+    """The part of a strategy that saves and loads its state."""
 
     def state_dict(self) -> State: ...
 
@@ -83,7 +83,7 @@ class Saved(Protocol):
 
 
 def save_strategy(strategy: Saved) -> tuple[Tensors, dict[str, Any]]:
-    """Return what :func:`load_strategy` needs: the tensors by prefixed name, and the numbers."""
+    """Return the tensors by prefixed name, and the numbers, for :func:`load_strategy`."""
     state = strategy.state_dict()
     numbers = {name: part for name, part in state.items() if isinstance(part, int | float)}
     arrays = {name: tensor_of(part).cpu().numpy() for name, part in state.items() if name not in numbers}
@@ -91,18 +91,18 @@ def save_strategy(strategy: Saved) -> tuple[Tensors, dict[str, Any]]:
 
 
 def load_strategy(strategy: Saved, tensors: Tensors, numbers: dict[str, Any]) -> None:
-    """Give ``strategy`` the state it was saved with; tensors of others beside its own are left alone."""
+    """Load a saved state into ``strategy``. Tensors without the strategy's prefix are ignored."""
     own = with_prefix(_PREFIX, tensors)
     strategy.load_state_dict(numbers | {name: torch.from_numpy(value.copy()) for name, value in own.items()})
 
 
 def adapted_by(kind: type) -> list[str]:
-    """The attributes that a strategy's class and its bases list in ``adapted``."""
+    """Return the attributes that a strategy's class and its base classes list in ``adapted``."""
     return [name for base in kind.__mro__ for name in vars(base).get("adapted", ())]
 
 
 def copied(value: Any) -> Tensor | int | float:
-    """A copy of an array or a tensor, as a tensor; a number as Python's own."""
+    """Return a copy of an array or a tensor as a tensor, or a number as a Python number."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
     if isinstance(value, np.generic):
@@ -110,8 +110,8 @@ def copied(value: Any) -> Tensor | int | float:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def as_kept(saved: Tensor | int | float, now: Any) -> Any:
-    """A copy of what :func:`copied` gave: an array, or a tensor on its device, if ``now`` is one."""
+def restored(saved: Tensor | int | float, now: Any) -> Any:
+    """Return a copy of a value from :func:`copied`, as an array or a tensor on a device if ``now`` is one."""
     if isinstance(now, np.ndarray):
         return torch.as_tensor(saved).cpu().numpy().copy()
     return torch.as_tensor(saved).to(now.device, copy=True) if isinstance(now, Tensor) else saved

@@ -1,5 +1,5 @@
 """VD-CMA: Akimoto, Auger and Hansen 2014, "Comparison-based natural gradient optimization in high dimension",
-GECCO 2014: CMA-ES whose covariance is ``D (I + v v') D``, with D a diagonal and v a vector.
+GECCO 2014: CMA-ES with the covariance ``D (I + v v') D``, with D a diagonal and v a vector.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from escalade.strategies.base import Fitness
 from escalade.strategies.evolution_paths import damping, expected_norm, moved, mu_eff_of, with_ties
 from escalade.strategies.ranking import log_weights, share_ties
 
-_MOST = 0.7  # of the axis's length and of each deviation: the most that a step changes, as in pycma's VD-CMA
+_MOST = 0.7  # largest relative change of the axis and of each deviation per step, as in pycma's VD-CMA
 
 
 class VDCMA(AxisStrategy):
@@ -21,18 +21,18 @@ class VDCMA(AxisStrategy):
 
     Members are ``centre + step_size * y`` with ``y`` of covariance ``D (I + v v') D``; D and v follow the
     natural gradient of the better half of the members and of the path. The step size follows the path as in
-    CMA-ES, with a rate of its own. Beyond the paper, a step of v or D changes neither by more than 0.7 of its
-    length, and in few dimensions the rates are at least half of CMA-ES's. Time and memory are O(dimension)
-    for each member.
+    CMA-ES, with its own rate. Unlike in the paper, a step changes v and D by at most 0.7 of their lengths,
+    and in few dimensions the rates are at least half of CMA-ES's. Time and memory are O(dimension) per
+    member.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
-        sigma: the first step size.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     def begin(self, n: int, population: int) -> None:
@@ -42,7 +42,7 @@ class VDCMA(AxisStrategy):
         self.c_sigma = math.sqrt(m) / (2 * (math.sqrt(n) + math.sqrt(m)))
         self.d_sigma = damping(self.c_sigma, m, n)
         self.c_c = (4 + m / n) / (n + 4 + 2 * m / n)
-        # Fewer numbers than those of a covariance are learnt: so much faster. At least half, for few.
+        # Fewer numbers to learn than in CMA-ES, hence faster rates; at least half of its rates if n is small.
         faster = max((n - 5) / 6, 0.5)
         self.c_1 = faster * 2 / ((n + 1.3) ** 2 + m)
         self.c_mu = min(1 - self.c_1, faster * 2 * (m - 2 + 1 / m) / ((n + 2) ** 2 + m))

@@ -31,17 +31,17 @@ class XNES(MatrixStrategy):
     Memory is O(dimension**2), and time O(dimension**3) a generation.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, at least 4; None means ``4 + 3 * ln(dimension)``.
-        sigma: the first step size.
-        lr: step size of the centre: a number, a schedule, or the text of one; also the next two.
-        sigma_lr: that of the step size's logarithm; None means the paper's
+        x0: initial centre, shape (dimension,).
+        population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
+        sigma: initial step size.
+        lr: learning rate of the centre: a number, a schedule, or its text, as the next two.
+        sigma_lr: learning rate of the step size's logarithm; None means the paper's
             ``(9 + 3 ln d) / (5 * d * sqrt(d))`` in d dimensions.
-        shape_lr: that of the shape; None means the same.
+        shape_lr: learning rate of the shape; None means the same.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 
     Raises:
-        InputError: an argument is impossible, or the matrices would not fit in this host's memory.
+        InputError: an argument is invalid, or the matrices would not fit in this host's memory.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class XNES(MatrixStrategy):
         self.move(lr * (weights @ y))
         gradient = (z.T * weights) @ z - weights.sum() * identity
         of_sigma = float(np.trace(gradient)) / n
-        with np.errstate(over="ignore", invalid="ignore"):  # tell refuses what is beyond all numbers
+        with np.errstate(over="ignore", invalid="ignore"):  # tell() raises Diverged if sigma is infinite
             self.step_size *= float(np.exp(sigma_lr / 2 * of_sigma))
             self.matrix = self.matrix @ exponential(shape_lr / 2 * (gradient - of_sigma * identity))
         self.updates += 1
 
 
 def exponential(symmetric: Matrix) -> Matrix:
-    """The exponential of a symmetric matrix."""
+    """Return the exponential of a symmetric matrix."""
     values, vectors = np.linalg.eigh(symmetric)
     return np.asarray((vectors * np.exp(values)) @ vectors.T)

@@ -86,7 +86,7 @@ class FitnessObjective(Objective):
             if behaviours is None:
                 raise InputError("novelty needs behaviours: let fitness return (fitness, behaviour)")
             seen = Center(self.direction * float(center[0]), behaviours[-1], strategy.generation + 1)
-            ranked, columns = self.novelty.told(self.direction * fitness, behaviours[:-1], seen)
+            ranked, columns = self.novelty.shaped(self.direction * fitness, behaviours[:-1], seen)
             told = self.direction * ranked
         return Outcome(
             fitness=fitness,

@@ -116,7 +116,7 @@ class PolicyObjective(Objective):
             columns[DETERMINISTIC] = float(deterministic.mean()) if best else None
         if self.novelty is not None and behaviours is not None and usable(trained.scores).any():
             seen = self._seen(strategy, center[: self._archived])
-            told, of_novelty = self.novelty.told(fitness, behaviours, seen)
+            told, of_novelty = self.novelty.shaped(fitness, behaviours, seen)
             columns |= of_novelty
             if self.centers.count > 1:
                 columns[CENTER] = seen.number
