@@ -1,9 +1,9 @@
-"""The tables of the guides that follow from the code: strategies, networks, options, the zoo.
+"""Write the tables of the guides that are generated from the code: strategies, networks, options, the zoo.
 
     python docs/tables.py            # write them
-    python docs/tables.py --check    # name the pages whose table is not what the code says; write nothing
+    python docs/tables.py --check    # list the outdated pages; write nothing
 
-Each lies between two marks of its page, ``<!-- NAME -->`` and ``<!-- end -->``.
+Each table is between two marks of its page, ``<!-- NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ HERE = Path(__file__).parent
 
 
 def pages() -> dict[Path, str]:
-    """The pages that hold tables, as the code has them."""
+    """Return the text of each page with its table generated from the code."""
     tables = {"strategies": strategies, "networks": networks, "options": options, "zoo": zoo}
     return {(path := HERE / f"{name}.md"): filled(path.read_text(), name, tables[name]()) for name in tables}
 
 
 def filled(page: str, name: str, table: str) -> str:
-    """``page`` with ``table`` between ``<!-- name -->`` and ``<!-- end -->``."""
+    """Return ``page`` with ``table`` between ``<!-- name -->`` and ``<!-- end -->``."""
     begin, end = f"<!-- {name} -->\n", "\n<!-- end -->"
     made, count = re.subn(f"(?s){begin}.*?{end}", lambda _: begin + table + end, page)
     if count != 1:
@@ -43,8 +43,8 @@ def filled(page: str, name: str, table: str) -> str:
 
 
 def strategies() -> str:
-    """The strategies."""
-    head = ["| class | name | paper | good for | options of its own |", "| --- | --- | --- | --- | --- |"]
+    """Return the table of strategies."""
+    head = ["| class | name | paper | good for | its own options |", "| --- | --- | --- | --- | --- |"]
     rows = [
         f"| `{entry.class_name}` | `{name}` | {entry.paper} | {entry.use} | {_own(entry) or '-'} |"
         for name, entry in STRATEGIES.items()
@@ -58,8 +58,8 @@ def _own(entry: StrategyEntry) -> str:
 
 
 def networks() -> str:
-    """The named networks."""
-    head = ["| name | network | made for | options it reads |", "| --- | --- | --- | --- |"]
+    """Return the table of named networks."""
+    head = ["| name | network | designed for | options |", "| --- | --- | --- | --- |"]
     rows = [
         f"| `{name}` | {entry.title} | {entry.use} | {', '.join(sorted(entry.options)) or '-'} |"
         for name, entry in ARCHITECTURES.items()
@@ -68,8 +68,8 @@ def networks() -> str:
 
 
 def zoo() -> str:
-    """The policies that come with the package."""
-    head = ["| name | target | return | weights | trained by |", "| --- | --- | --- | --- | --- |"]
+    """Return the table of included policies."""
+    head = ["| name | target | return | weights | command |", "| --- | --- | --- | --- | --- |"]
     rows = [
         f"| `{found['name']}` | {number(found['target_return'])} | {number(found['return_mean'])} "
         f"± {number(found['return_std'])} | {found['parameters']} | `{found['command']}` |"
@@ -79,21 +79,21 @@ def zoo() -> str:
 
 
 def options() -> str:
-    """Every option, a table for each group."""
+    """Return all options, in a table for each group."""
     groups: dict[str, list[str]] = {}
     for name, option in OPTIONS.items():
         written = "ENV" if name == "env" else f"{flag(name)} {form(name)}".strip()
         cells = [f"`{name}`", f"`{written}`", default_of(name), option.metadata["help"], takers(name)]
         row = " | ".join(cell.replace("|", "\\|") for cell in cells)
         groups.setdefault(option.metadata["group"], []).append(f"| {row} |")
-    head = "| option | flag | default | what it does | who takes it |\n| --- | --- | --- | --- | --- |"
+    head = "| option | flag | default | description | accepted by |\n| --- | --- | --- | --- | --- |"
     return "\n\n".join(
         f"### {title[0].upper()}{title[1:]}\n\n{head}\n" + "\n".join(rows) for title, rows in groups.items()
     )
 
 
 def takers(name: str) -> str:
-    """Which commands, strategies or networks take an option."""
+    """Return the commands, strategies or networks that accept an option."""
     who = ["train, resume"] if name in RESUMABLE else ["train"]
     for readers in map(readers_of, OPTIONS.values()):
         who += [", ".join(readers[name])] if name in readers else []
@@ -104,13 +104,13 @@ def takers(name: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where one is outdated")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is outdated")
     old = {path: text for path, text in pages().items() if path.read_text() != text}
     if not parser.parse_args().check:
         for path, text in old.items():
             path.write_text(text)
     elif old:
-        sys.exit(f"python docs/tables.py has not been run since the code changed: {', '.join(map(str, old))}")
+        sys.exit(f"outdated; run python docs/tables.py: {', '.join(map(str, old))}")
 
 
 if __name__ == "__main__":
