@@ -199,7 +199,7 @@ def flip(file):
     ("damage", "said"),
     [
         (flip, "generation-000004.safetensors is damaged"),
-        (Path.unlink, "after generation 3: 1 later ones are run again"),
+        (Path.unlink, "after generation 3; repeating 1 lost generation\n"),
     ],
     ids=["flipped", "missing"],
 )

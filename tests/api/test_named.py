@@ -161,10 +161,10 @@ def local_environment():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"env": lambda: Walk("truncated")}, "`env` .*lambda.* has no name that a resumed run could find"),
+        ({"env": lambda: Walk("truncated")}, "`env` .*lambda.* cannot be imported by name"),
         (
             {"env": local_environment()},
-            "`env` .*Inner has no name.*: define it .*partial",
+            "`env` .*Inner cannot be imported by name.*; define it .*partial",
         ),
         ({"env": Walk()}, "`env` is an instance of Walk"),
         ({"strategy": CMAES(np.zeros(3))}, "`strategy` is an instance of CMAES; pass the class"),

@@ -119,13 +119,13 @@ BUILT = [
 # By the packages that a process has not got.
 MISSING = {
     ("mujoco", "Box2D", "envpool", "matplotlib", "imageio"): [
-        ("train HalfCheetah-v5", ["HalfCheetah-v5", "pip install 'escalade[mujoco]'"]),
-        ("train LunarLander-v3", ["LunarLander-v3", "pip install 'escalade[box2d]'"]),
-        ("train ENV --backend envpool", ["envpool", "pip install 'escalade[envpool]'"]),
-        ("plot RUN", ["matplotlib", "pip install 'escalade[plot]'"]),
-        ("render RUN", ["imageio", "pip install 'escalade[video]'"]),
+        ("train HalfCheetah-v5", ["HalfCheetah-v5", "the extra 'mujoco' of escalade"]),
+        ("train LunarLander-v3", ["LunarLander-v3", "the extra 'box2d' of escalade"]),
+        ("train ENV --backend envpool", ["envpool", "the extra 'envpool' of escalade"]),
+        ("plot RUN", ["matplotlib", "the extra 'plot' of escalade"]),
+        ("render RUN", ["imageio", "the extra 'video' of escalade"]),
     ],
-    ("pygame",): [("render RUN --output x.gif", ["pip install 'escalade[classic]'"])],
+    ("pygame",): [("render RUN --output x.gif", ["the extra 'classic' of escalade"])],
 }
 
 # Runs several commands, one after the other, and prints how each ended.

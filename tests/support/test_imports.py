@@ -10,7 +10,7 @@ HINT = "run this in the folder that holds it, or set PYTHONPATH to that folder"
 
 def test_a_module_of_another_folder_comes_with_the_mend(tmp_path, monkeypatch):
     (tmp_path / "escalade_arm.py").write_text("import escalade_gripper\n")
-    with pytest.raises(InputError, match=f"module escalade_arm cannot be imported .*: {HINT}"):
+    with pytest.raises(InputError, match=f"module escalade_arm cannot be imported .*; {HINT}"):
         import_named("escalade_arm", "`wrappers` escalade_arm:Grip")
     with pytest.raises(InputError, match=HINT):
         import_named("escalade_arm.left", "`wrappers` escalade_arm.left:Grip")

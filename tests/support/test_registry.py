@@ -56,7 +56,7 @@ def test_a_missing_package_comes_with_the_command_that_installs_it():
     there = replace(THINGS["one"], packages=("json",), extra="things")
     there.check_installed("thing")
     with pytest.raises(
-        InputError, match=r"^`thing`: One needs no_such and nor_this: pip install 'escalade\[things\]'"
+        InputError, match=r"^`thing`: One needs no_such and nor_this; install the extra 'things' of escalade"
     ):
         replace(there, packages=("no_such", "json", "nor_this")).check_installed("thing")
 

@@ -12,6 +12,7 @@ from escalade.cli import main as cli
 from escalade.media.curves import evaluations, read_curves
 from escalade.perturbation import NoiseTable
 from escalade.recorders import WorkersFile, read_notes, read_table
+from escalade.training.closing import closing_lines
 from escalade.training.loop import Loop
 
 WALK = "tests.environments:Walk-v0"
@@ -118,6 +119,7 @@ def test_an_evaluation_that_is_older_than_the_policy_is_told_as_such(tmp_path, m
     monkeypatch.setattr(Loop, "_evaluate_finally", lambda loop: True)  # as where Ctrl-C came
     cut = escalade.train(WALK, run_dir=tmp_path / "cut", **options)
     assert [run.summary["updates_since_evaluation"] for run in (whole, cut)] == [0, 2]
+    assert " over 1 episode (center of generation 3 of 5), " in next(closing_lines(cut.summary, None))
     ends = [evaluations(read_curves(run.folder.path), "generations")[0][-1] for run in (whole, cut)]
     assert ends == [5, 4]
     curves = read_curves(whole.folder.path)

@@ -41,7 +41,7 @@ def register(env_id: str) -> None:
         sure = ids.match(env_id) is not None
         if importlib.util.find_spec(package) is None:
             if sure:
-                raise InputError(f"environment {env_id} needs a package: {install(extra)}")
+                raise InputError(f"environment {env_id} needs a package; {install(extra)}")
         elif sure or package == "ale_py":  # Atari's older ids, such as Pong-v4, have no mark
             with without_warnings():
                 importlib.import_module(package)

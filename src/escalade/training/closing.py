@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from escalade.support.numbers import counted, number
+from escalade.training.results import updates_of
 
 
 def closing_lines(summary: Mapping[str, Any], folder: Path | None, *, again: bool = False) -> Iterator[str]:
@@ -22,8 +23,9 @@ def closing_lines(summary: Mapping[str, Any], folder: Path | None, *, again: boo
     if mean is not None:
         spent = "" if steps is None else f"{steps:,} steps, "
         of = f" of centre {summary['eval_center']}" if "eval_center" in summary else ""
-        if updates := summary.get("updates_since_evaluation"):
-            of += f", {counted(updates, 'update')} before the last"
+        if late := summary.get("updates_since_evaluation"):
+            last = updates_of(summary) or late
+            of += f" (center of generation {last - late} of {last})"
         over = counted(summary["eval_episodes"], "call" if "module" in summary else "episode")
         yield f"return {number(mean)} ± {number(std)} over {over}{of}, {spent}{summary['seconds']:.1f} s"
     yield _reason(summary, folder, again)

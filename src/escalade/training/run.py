@@ -37,6 +37,7 @@ from escalade.strategies import Strategy
 from escalade.support.imports import install
 from escalade.support.interrupts import Interrupts
 from escalade.support.machine import versions
+from escalade.support.numbers import counted
 from escalade.support.output import ReaderGone, say, wording
 from escalade.support.registry import check_named
 from escalade.training.closing import closing_lines
@@ -238,7 +239,7 @@ def _go_on(loop: Loop, checkpoint: Stored, folder: RunFolder, lost: int) -> bool
         loop.notes.say(f"the run was saved with {before}, this is {versions()}: last bits may differ")
     if loop.limits.reached(loop.progress) is not None:
         return True  # nothing runs, and what is there may stay
-    rerun = f": {lost} later ones are run again" if lost else ""
+    rerun = f"; repeating {counted(lost, 'lost generation')}" if lost else ""
     loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{rerun}")
     if summary := folder.read_summary():
         folder.rename_made(updates_of(summary), summary.get("best_generation"))
@@ -255,5 +256,5 @@ def _leave(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: str) -> 
     if folder is not None:
         folder.write_summary(summary)
         if not plotting_available():
-            loop.notes.say(f"no {folder.curve.name}: plots need matplotlib: {install('plot')}")
+            loop.notes.say(f"no {folder.curve.name}: plots need matplotlib; {install('plot')}")
     return summary

@@ -207,5 +207,6 @@ def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
 def test_names_are_told_apart_in_a_narrow_terminal_too(found, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     shown = str(found)
+    assert repr(found) == shown
     assert all(line.label in shown for line in found.lines)
     assert "…" not in shown

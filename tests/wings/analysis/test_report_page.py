@@ -200,7 +200,7 @@ def test_a_search_for_novelty_shows_its_archive_and_members_that_ran_shorter_epi
 def test_a_report_without_matplotlib_is_refused_in_one_line(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("escalade.support.imports.missing", lambda *packages: list(packages))
     assert main(["report", str(runs / "seed0"), "--output", str(tmp_path / "x.html")]) == 2
-    assert "a report needs matplotlib: pip install 'escalade[plot]'" in capsys.readouterr().err
+    assert "a report needs matplotlib; install the extra 'plot' of escalade" in capsys.readouterr().err
 
 
 def test_of_workers_the_spread_is_drawn(runs, tmp_path):

@@ -54,6 +54,7 @@ def test_a_run_is_followed_from_before_its_first_row_to_its_end(tmp_path, capsys
     assert code == 0
     assert said.splitlines()[-3:] == closing
     assert "generation 6  " in said
+    assert " left" not in said
 
 
 def test_a_run_that_was_killed_is_called_so(tmp_path):

@@ -234,7 +234,7 @@ def test_without_ray_it_says_how_to_get_it(tmp_path):
         "train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray")
     )
     assert result.returncode == 2
-    said = "escalade: engine ray needs a package: pip install 'escalade[ray]'"
+    said = "escalade: engine ray needs a package; install the extra 'ray' of escalade"
     assert result.stderr == f"{said} (in a checkout: pip install '.[ray]')\n"
 
 

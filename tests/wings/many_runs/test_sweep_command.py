@@ -167,7 +167,7 @@ def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, caps
     place, _ = swept
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
-    assert "a sweep needs optuna: pip install 'escalade[sweep]'" in capsys.readouterr().err
+    assert "a sweep needs optuna; install the extra 'sweep' of escalade" in capsys.readouterr().err
 
 
 def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):

@@ -171,4 +171,6 @@ def test_without_the_extra_the_command_names_it(run, monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnx" else found(name))
     assert cli.main(["export", str(run.folder.path)]) == 2
     said = capsys.readouterr().err
-    assert "needs onnx: pip install 'escalade[export]' (in a checkout: pip install '.[export]')" in said
+    assert (
+        "needs onnx; install the extra 'export' of escalade (in a checkout: pip install '.[export]')" in said
+    )

@@ -204,7 +204,7 @@ def test_a_missing_package_is_a_line_that_names_its_extra(name, tmp_path, monkey
     assert main(["train", "CartPole-v1", "--recorder", name, "--run-dir", str(tmp_path / "run")]) == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
-    assert f"needs of_another_machine: pip install 'escalade[{name}]'" in said.err
+    assert f"needs of_another_machine; install the extra '{name}' of escalade" in said.err
     assert not (tmp_path / "run").exists()
 
 

@@ -84,7 +84,7 @@ class ComparisonLine:
     """The runs whose last evaluation is no number: they are in no mean."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The result of :func:`compare`; a notebook shows its tables."""
 
@@ -122,6 +122,8 @@ class Comparison:
     def __str__(self) -> str:
         """The tables as text, as ``escalade compare`` prints them."""
         return _as_text(self.tables())
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return "".join(table.html() for table in self.tables())

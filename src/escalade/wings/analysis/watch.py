@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
@@ -115,11 +116,14 @@ def _watch(parsed: argparse.Namespace) -> int:
     if news.state == "running":
         at = "" if news.rows else ", in its first generation"
         say(f"running{at}{f': {news.process}' if news.process else ''}")
+    # A finished run has no time left.
+    unlimited = replace(watch.goals, generations=None, env_steps=None, seconds=None)
+    goals = watch.goals if news.state == "running" else unlimited
     console: Recorder
     if parsed.once:
-        console = PlainConsole(watch.goals, sys.stdout)
+        console = PlainConsole(goals, sys.stdout)
     else:
-        console = make_console(watch.goals, sys.stdout, news.rows[:-1])
+        console = make_console(goals, sys.stdout, news.rows[:-1])
     try:
         for row in news.rows[-1:]:
             console.generation(row)

@@ -137,7 +137,7 @@ def _open(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise InputError(f"a storage path needs a package: {install('ray')}") from None
+        raise InputError(f"a storage path needs a package; {install('ray')}") from None
     try:
         files, root = fsspec.core.url_to_fs(url)
     except Exception as problem:  # noqa: BLE001 - some connect at once, and have errors of their own

@@ -95,7 +95,7 @@ def _conclude(planned: list[Planned], folder: Path) -> None:
         return
     say(str(escalade.compare(folders)))
     if not plotting_available():
-        say(f"no picture: plots need matplotlib: {install('plot')}")
+        say(f"no picture: plots need matplotlib; {install('plot')}")
         return
     picture = folder / "curve.png"
     escalade.plot(folders, picture)

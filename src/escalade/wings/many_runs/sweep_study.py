@@ -95,7 +95,7 @@ def write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[st
     write_bytes(folder / "trials.csv", text.getvalue().encode())
     if best is None:
         return
-    head = f"# Trial {best.number} of {len(study.trials)}: return {best.value}\n"
+    head = f"# Trial {best.number} of {len(study.trials)}: return {number(best.value)}\n"
     options = trial_config(plan, best.params).replace(seed=plan.seeds[0])
     write_bytes(folder / "best.toml", (head + to_toml(options)).encode())
     drawn = draw_pictures(study, folder) if plotting_available() else []
