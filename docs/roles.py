@@ -1,4 +1,4 @@
-"""Docstrings name other objects as :func:`path` and the like; the reference makes links of them."""
+"""Turn roles such as :func:`path` in docstrings into links of the reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROLE = re.compile(r":(?:func|class|meth|mod|data|attr|exc):`(~?)([\w.]+)`")
 
 
 class Roles(Extension):
-    """Turns roles into links where the reference has the object, and into plain code elsewhere."""
+    """Turn roles into links if the reference contains the object, and into plain code otherwise."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite one docstring."""
@@ -26,7 +26,7 @@ def _link(owner: Object, short: str, name: str) -> str:
 
 
 def _scope(owner: Object, name: str) -> str:
-    """Where a bare name is defined, seen from ``owner``."""
+    """Return the path of the scope that defines a bare name, as seen from ``owner``."""
     scope: Any = owner
     while scope is not None:
         if name.partition(".")[0] in scope.members:
