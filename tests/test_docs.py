@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -13,11 +14,13 @@ import pytest
 
 import escalade
 import escalade.strategies
+from escalade.cli.main import parse
 
 DOCS = Path(__file__).parent.parent / "docs"
 README = "../README.md"
 # Blocks marked ```python; those of other libraries are marked ```py.
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?: {4})+(?:\w+=\S+ )?(escalade (?:.*\\\n)*.*)", re.MULTILINE)
 EXCERPT = re.compile(r'^```py title="(.*?)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
 
 
@@ -65,6 +68,22 @@ def test_the_readme_is_short_and_its_links_lead_to_files():
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert len(links) > 20
     assert all((DOCS.parent / link).exists() for link in links)
+
+
+def test_the_links_of_the_guides_lead_to_files():
+    for page in DOCS.rglob("*.md"):
+        links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
+        assert not [link for link in links if "://" not in link and not (page.parent / link).exists()], page
+
+
+def test_there_are_at_most_22_guides():
+    assert len(list(DOCS.glob("*.md"))) <= 22
+
+
+@pytest.mark.parametrize("page", [README, *sorted(page.name for page in DOCS.glob("*.md"))])
+def test_the_commands_of_the_guides_have_known_options(page):
+    for line in COMMAND.findall((DOCS / page).read_text()):
+        parse(shlex.split(line.replace("\\\n", " "), comments=True)[1:])
 
 
 def test_excerpts_stand_in_the_files_they_name():
