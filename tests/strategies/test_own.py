@@ -186,10 +186,13 @@ class Restarting(Cauchy):
     [
         (OpenAIES, []),
         (SNES, []),
-        (Forgetful, ["loads the state"]),
-        (Flat, [r"are \(8, 5\)"]),
-        (Shortening, ["another shape or type"]),
-        (Restarting, ["follow from the seed", "loads the state", "a generation grows"]),
+        (Forgetful, ["loading the saved state"]),
+        (Flat, [r"not \(8, 5\)"]),
+        (Shortening, ["changes the shape or type"]),
+        (
+            Restarting,
+            ["the same seed gives different members", "loading the saved state", "a generation grows"],
+        ),
         (Halves, ["a generation grows"]),
     ],
 )

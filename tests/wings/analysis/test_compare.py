@@ -186,7 +186,7 @@ def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(run
     assert line.return_mean == other.return_mean
     assert line.without_return == (str(tmp_path / runs[1].name),)
     scored = escalade.compare(tmp_path, normalize={"CartPole-v1": (0, 10)})
-    assert f"the last evaluation of {tmp_path / runs[1].name} is no number" in scored._repr_html_()
+    assert f"the last evaluation of {tmp_path / runs[1].name} is not a number" in scored._repr_html_()
     (method,) = scored.scores.methods
     assert method.runs == 2
     assert method.score.value == pytest.approx(other.return_mean / 10 / 2)  # a run that diverged scores 0
@@ -197,11 +197,9 @@ def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
     for generations in (1, 2):
         run_dir = tmp_path / str(generations)
         escalade.train("CartPole-v1", generations=generations, run_dir=run_dir, **options)
-    said = (
-        "ars: seed 3 is that of 2 runs, which with the same options are one run, copied or at several lengths"
-    )
+    said = "ars: 2 runs have seed 3; with the same options they are copies of one run"
     assert said in escalade.compare(tmp_path).to_markdown()
-    assert "seed 3 is that" not in escalade.compare(tmp_path / "1").to_markdown()
+    assert "runs have seed 3" not in escalade.compare(tmp_path / "1").to_markdown()
 
 
 def test_names_are_told_apart_in_a_narrow_terminal_too(found, monkeypatch):

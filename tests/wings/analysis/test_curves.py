@@ -64,8 +64,8 @@ def test_a_run_without_an_evaluation_is_left_out_and_named(sigmas, tmp_path, cap
         ("--x days", ["--x 'days' must be one of steps, seconds, generations, episodes"]),
         ("--smooth 0", ["--smooth '0'", "at least 1"]),
         ("--group-by sgma", ["--group-by", "'sgma'", "did you mean sigma"]),
-        ("--labels one", ["--labels", "1 given for 2 curves", "sigma=0.5"]),
-        ("--labels one,one", ["--labels", "give each its own"]),
+        ("--labels one", ["--labels", "has 1 name for 2 curves", "sigma=0.5"]),
+        ("--labels one,one", ["--labels", "pass distinct names for"]),
     ],
 )
 def test_wrong_input_is_one_line(typed, fragments, sigmas, capsys):

@@ -53,5 +53,5 @@ def test_a_network_of_ones_own_has_no_command(tmp_path):
     options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
     escalade.train("CartPole-v1", network=torch.nn.Linear(4, 2), run_dir=tmp_path, **options)
     ((words, command),) = Reported(read_facts(RunFolder(tmp_path)), "r").commands()
-    assert "the same code, in Python" in words
+    assert "in Python with the same options and code" in words
     assert command == ""

@@ -81,7 +81,7 @@ def test_the_page_says_what_the_runs_were_and_where_they_differ(page, runs):
     text = " ".join(Page(page.read_text()).text)
     for words in ("CartPole-v1", "Return of evaluations", "Rank of the unperturbed policy", "Sigma"):
         assert words in text
-    for words in ("Update ratio", "quantiles", "Time without work", "What differs", "torch"):
+    for words in ("Update ratio", "quantiles", "Idle share", "Differences", "torch"):
         assert words in text
     assert "target 400" in page.read_text()
     summary = json.loads((runs / "seed1" / "summary.json").read_text())
@@ -124,7 +124,7 @@ def test_what_a_run_is_called_is_text_and_no_markup(runs, tmp_path):
     folder.mkdir(parents=True)
     for name in ("config.toml", "progress.csv"):
         (folder / name).write_bytes((runs / "seed0" / name).read_bytes())
-    output = escalade.report([folder, runs / "seed0"], tmp_path / "page.html", over="generations")
+    output = escalade.report([folder, runs / "seed0"], tmp_path / "page.html", x="generations")
     found = Page(output.read_text())
     assert "script" not in found.open
     text = " ".join(found.text)
@@ -146,7 +146,7 @@ def test_a_run_of_evolve_and_a_film_are_reported(tmp_path):
 # imageio leaves it to the collector to close the pipes of the film that it counts the frames of.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_best_policy_is_filmed_on_request(runs, tmp_path):
-    words = ("report", runs / "seed1", "--video", "--over", "seconds", "--output", tmp_path / "x.html")
+    words = ("report", runs / "seed1", "--video", "--x", "seconds", "--output", tmp_path / "x.html")
     assert main([*map(str, words)]) == 0
     assert "data:video/mp4;base64," in (tmp_path / "x.html").read_text()
 
@@ -155,14 +155,14 @@ def test_the_best_policy_is_filmed_on_request(runs, tmp_path):
     ("arguments", "message"),
     [
         (["seed0", "--output", "x.pdf"], "--output x.pdf must end in .html"),
-        (["seed0", "--over", "days"], "--over 'days' must be one of steps, seconds, generations"),
+        (["seed0", "--x", "days"], "--x 'days' must be one of steps, seconds, generations"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, message, runs, monkeypatch, capsys):
     monkeypatch.chdir(runs)
     assert main(["report", *arguments]) == 2
     assert message in capsys.readouterr().err
-    with pytest.raises(InputError, match="no runs given"):
+    with pytest.raises(InputError, match="no runs to read"):
         escalade.report([])
 
 
@@ -182,7 +182,7 @@ def test_a_run_that_has_just_begun_is_reported_without_its_tables(runs, tmp_path
     run.mkdir()
     (run / "config.toml").write_bytes((runs / "seed0" / "config.toml").read_bytes())
     (run / "progress.csv").write_text(",".join(COLUMNS) + "\n")
-    text = escalade.report(run, tmp_path / "page.html", over="episodes").read_text()
+    text = escalade.report(run, tmp_path / "page.html", x="episodes").read_text()
     assert "the run has not ended" in text
     assert "Over evaluations of members." in text
 

@@ -83,7 +83,7 @@ def test_a_run_that_failed_is_called_so(tmp_path, capsys):
         )
     code, said = once(run, capsys)
     assert code == 1
-    assert "the run failed: it left no summary; go on with: escalade resume" in said
+    assert "the run failed without writing a summary; to resume: escalade resume" in said
 
 
 def test_what_is_no_run_costs_one_line(tmp_path, capsys):
@@ -107,4 +107,4 @@ def test_a_run_of_evolve_is_followed_as_one_that_may_minimise(tmp_path, capsys):
     (tmp_path / "run" / "summary.json").unlink()
     code, said = once(tmp_path / "run", capsys)
     assert code == 1
-    assert "go on with: the same evolve with resume=True" in said
+    assert "to resume: the same evolve with resume=True" in said

@@ -25,7 +25,7 @@ def test_what_a_preset_has_that_is_not_measured_is_left_out(capsys):
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT]) == 0
     assert json.loads(capsys.readouterr().out)["env"] == "HalfCheetah-v5"
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT, "--cutoff", "10"]) == 2
-    assert "--cutoff is not measured by bench: leave it out" in capsys.readouterr().err
+    assert "--cutoff has no effect on bench; remove it" in capsys.readouterr().err
     growing = ["--preset", "openai/humanoid", "--max-episode-steps", "9", "--hidden", "4"]
     assert cli.main(["bench", "Humanoid-v5", *growing, *SHORT]) == 0
 
@@ -40,5 +40,5 @@ def test_a_cluster_is_not_measured(monkeypatch, capsys):
     monkeypatch.setattr(measuring, "start_engine", lambda *how: pytest.fail("a cluster is started"))
     assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--engine", "ray", *SHORT]) == 2
     assert capsys.readouterr().err == (
-        "escalade: --engine ray: bench measures this machine alone: leave it out\n"
+        "escalade: --engine ray: bench measures only this machine; remove the option\n"
     )

@@ -45,7 +45,7 @@ def test_good_environments_are_good(env):
         ("Raises-v0", {"when": "step", "every": 1}, "steps", "RuntimeError: the arm fell off"),
         ("Raises-v0", {"every": 1, "kind": "SystemExit"}, "steps", "SystemExit: the arm fell off"),
         ("Unseeded-v0", {}, "purity", "not a function of its seed"),
-        ("Diverges-v0", {"every": 1}, "steps", "NaN or infinity"),
+        ("Diverges-v0", {"every": 1}, "steps", "NaN or infinite"),
         ("Pays-v0", {"form": "two"}, "steps", "must be one number"),
         ("Ends-v0", {"form": "text"}, "steps", "`terminated` must be True or False, not 'no'"),
         ("Pays-v0", {"form": "two"}, "speed", "reward must be one number"),
@@ -62,9 +62,9 @@ def test_what_fails_is_said(env, kwargs, name, said):
     ("env", "options", "name", "said"),
     [
         ("Remembers-v0", {}, "purity", "carries something over"),
-        ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "training ends them after 5,000"),
-        ("Tiny-v0", {"env_kwargs": {"action": "unbounded"}}, "spaces", "not all actions have two bounds"),
-        ("Tiny-v0", {"env_kwargs": {"action": "half"}}, "spaces", "not all actions have two bounds"),
+        ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "training ends episodes after 5,000"),
+        ("Tiny-v0", {"env_kwargs": {"action": "unbounded"}}, "spaces", "some actions are unbounded"),
+        ("Tiny-v0", {"env_kwargs": {"action": "half"}}, "spaces", "some actions are unbounded"),
     ],
 )
 def test_what_is_doubtful_is_warned_of(env, options, name, said):

@@ -10,7 +10,7 @@ from escalade import InputError, StorageFailure
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.wings.cluster import detached
-from escalade.wings.cluster.detached import Driver, _insist, _Pusher, attach, start_detached
+from escalade.wings.cluster.detached import Driver, _Pusher, _retry, attach, start_detached
 from escalade.wings.cluster.ray.connection import NAMESPACE
 
 CONFIG = Config(env="CartPole-v1", population=4, hidden=(3,), workers=0, generations=3)
@@ -18,22 +18,22 @@ CONFIG = Config(env="CartPole-v1", population=4, hidden=(3,), workers=0, generat
 
 def driver():
     made = Driver.__new__(Driver)  # without the thread that would lead the run beside this one
-    made._said, made._stop = io.StringIO(), threading.Event()
+    made._output, made._stop = io.StringIO(), threading.Event()
     return made
 
 
 def test_a_run_that_is_told_to_stop_says_that_it_was_stopped(tmp_path):
     made = driver()
     made.stop()
-    summary = made._lead(CONFIG, str(tmp_path / "far"))
+    summary = made._drive(CONFIG, str(tmp_path / "far"))
     assert (summary["stop_reason"], summary["generations"]) == ("stopped", 1)
     assert RunFolder(tmp_path / "far").read_summary()["stop_reason"] == "stopped"
-    assert made._said.getvalue().startswith("CartPole-v1: detached, kept at")
+    assert made._output.getvalue().startswith("CartPole-v1: detached, stored at")
 
 
 def test_a_run_dir_that_names_no_folder_is_refused_before_a_cluster_is_asked(tmp_path):
     config = Config(env="CartPole-v1", engine="ray", run_dir="..")
-    with pytest.raises(InputError, match=r"`run_dir` .* names no folder of its own"):
+    with pytest.raises(InputError, match=r"`run_dir` .* cannot name a run"):
         start_detached(config, str(tmp_path))
 
 
@@ -54,7 +54,7 @@ def test_the_start_is_found_from_any_folder_and_a_folder_with_files_is_refused(t
     assert [config.start_from for config in sent] == [f"{tmp_path / 'first'}:best"]
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "notes.txt").touch()
-    with pytest.raises(InputError, match="taken holds files already: name another"):
+    with pytest.raises(InputError, match="taken already contains files; choose a different"):
         start_detached(Config(env="CartPole-v1", engine="ray", run_dir="taken"), str(tmp_path))
 
 
@@ -104,14 +104,14 @@ def test_a_stop_is_said_again_to_a_driver_that_was_started_again(monkeypatch):
     monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
     assert attach("x", said.append, stop=True)["stop_reason"] == "stopped"
     assert (cluster.stops, cluster.killed) == (2, True)
-    assert said == ["first", "the driver is lost; the cluster starts it again", "again"]
+    assert said == ["first", "the driver was lost; the cluster is restarting it", "again"]
 
 
 def test_who_follows_a_run_that_somebody_else_has_followed_to_its_end_is_told(monkeypatch):
     cluster = Cluster([("one", "", False), Lost], alive=False)
     monkeypatch.setattr(detached, "_connect", lambda address: cluster)
     monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
-    with pytest.raises(InputError, match="x is no longer on the cluster: it has ended, or was killed"):
+    with pytest.raises(InputError, match="x ended or was killed and is no longer on the cluster"):
         attach("x", lambda line: None)
 
 
@@ -144,7 +144,7 @@ def test_a_checkpoint_is_sent_once_and_again_after_a_while_if_the_storage_was_aw
     (tmp_path / "checkpoints" / "one.safetensors").touch()
     push(None)
     push(None)  # not at once: it may be away for long
-    assert (mirror.pushed, said) == (0, ["the storage is away; it is tried again until it is there"])
+    assert (mirror.pushed, said) == (0, ["the storage is away; this will be retried"])
     slept.append(31.0)
     push(None)
     push(None)  # there is nothing new
@@ -154,7 +154,7 @@ def test_a_checkpoint_is_sent_once_and_again_after_a_while_if_the_storage_was_aw
 def test_a_storage_that_stays_away_is_given_up_in_the_end(monkeypatch):
     slept = clock(monkeypatch)
     with pytest.raises(StorageFailure, match=r"the storage is away"):
-        _insist(Away(1000).push, [].append)
+        _retry(Away(1000).push, [].append)
     assert 60 < sum(slept) < 600
 
 
@@ -173,11 +173,11 @@ def test_a_driver_waits_for_a_storage_that_is_away_at_its_start_and_goes_on_with
     for name in ("beat", "pull", "push"):
         monkeypatch.setattr(detached.Mirror, name, away_at_first(getattr(detached.Mirror, name)))
     made = driver()
-    summary = made._lead(CONFIG, str(tmp_path / "far"))
+    summary = made._drive(CONFIG, str(tmp_path / "far"))
     assert (summary["stop_reason"], summary["generations"]) == ("generations", 3)
     assert [name for name in tries if name != "beat"] == ["pull", "pull", "push", "push"]
     assert len(slept) == 1
-    assert made._said.getvalue().count("the storage is away; it is tried again until it is there") == 2
+    assert made._output.getvalue().count("the storage is away; this will be retried") == 2
     assert RunFolder(tmp_path / "far").read_summary()["generations"] == 3
-    again = driver()._lead(CONFIG.replace(generations=4), str(tmp_path / "far"))
+    again = driver()._drive(CONFIG.replace(generations=4), str(tmp_path / "far"))
     assert again["generations"] == 3  # of the run that is there, whose end it was

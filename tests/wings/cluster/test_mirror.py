@@ -46,7 +46,7 @@ def test_a_name_that_leads_out_of_the_run_folder_is_refused(name, tmp_path):
     there = tmp_path / "deep" / "there"
     there.mkdir(parents=True)
     (there / "linked").symlink_to(tmp_path / "deep")
-    with pytest.raises(InputError, match="leads out of the run folder"):
+    with pytest.raises(InputError, match="points outside the run folder"):
         Mirror(there, far).pull()
     assert names(tmp_path) == []
 

@@ -124,7 +124,7 @@ class OfPackage:
     ("work", "ours", "said"),
     [
         (OfPackage(), None, r"node [\d.]+ cannot import package_of_one_machine .* on every node"),
-        (Squares, {"torch": "1.0"}, r"node [\d.]+ has torch \S+ \(here 1.0\): install the same"),
+        (Squares, {"torch": "1.0"}, r"node [\d.]+ has torch \S+ \(here 1.0\); install the same"),
     ],
     ids=["package", "version"],
 )
@@ -153,7 +153,7 @@ def test_a_run_without_room_waits_until_there_is_some(nodes):
     finally:
         made.close()
     assert values(found) == [item**2 for item in range(9)]
-    assert any(re.search(r"no node has room for a worker .* goes on by itself", note) for note in notes)
+    assert any(re.search(r"no node has room for a worker .* the run continues", note) for note in notes)
 
 
 def test_processes_of_one_actor_share_its_work(nodes, tmp_path):
@@ -304,7 +304,7 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
     train("CartPole-v1", engine="local", workers=0, generations=90, run_dir=str(tmp_path / "here"),
           verbose=False, **SMALL)  # fmt: skip
     assert summary["params_sha256"] == bits(tmp_path / "here") == bits(far)
-    with pytest.raises(InputError, match="no run called first-run is on the cluster"):
+    with pytest.raises(InputError, match="the cluster has no run called first-run"):
         attach(name, said.append, nodes.address)
 
 
@@ -315,7 +315,7 @@ def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
     options = {key: value for key, value in SMALL.items() if key != "preset"} | {"env": "CartPole-v1"}
     config = Config(**options, engine="ray", workers=1, run_dir="endless")
     name = start_detached(config, str(tmp_path))
-    with pytest.raises(InputError, match="a run called endless is on the cluster already"):
+    with pytest.raises(InputError, match="the cluster already has a run called endless"):
         start_detached(config, str(tmp_path))
     summary = attach("endless", lambda line: None, nodes.address, stop=True)
     assert summary["stop_reason"] == "stopped"

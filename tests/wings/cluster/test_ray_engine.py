@@ -195,7 +195,7 @@ def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
 
     run.on_note = note
     assert squares(run.run("job", 9)) == [item**2 for item in range(9)]
-    assert sum("no node has room for a worker (1 node is there)" in text for text in run.notes) == 1
+    assert sum("no node has room for a worker (1 node)" in text for text in run.notes) == 1
 
 
 def test_an_answer_of_the_job_before_is_not_listened_to():
@@ -239,7 +239,7 @@ def test_an_exception_becomes_one_that_travels_and_says_all():
         try:
             raise problem from cause
         except BaseException as caught:  # noqa: BLE001 - as an actor does
-            return pickle.loads(pickle.dumps(actor._as_ours(caught, "n1")))
+            return pickle.loads(pickle.dumps(actor._as_escalade_error(caught, "n1")))
 
     broken = raised(EnvironmentFailure("it broke"))
     assert (type(broken), str(broken)) == (EnvironmentFailure, "it broke")
@@ -247,7 +247,7 @@ def test_an_exception_becomes_one_that_travels_and_says_all():
     assert (type(other), str(other)) == (EngineFailure, "a worker failed: SystemExit: 3")
     assert "Traceback" in other.__notes__[0]
     absent = raised(InputError("no envs"), ImportError("No module", name="my_envs"))
-    said = "cannot import my_envs (no envs): install its package on every node"
+    said = "cannot import my_envs (no envs); install its package on every node"
     assert (type(absent), str(absent), absent.node) == (UnfitNode, said, "n1")
 
 
@@ -283,7 +283,7 @@ def test_a_node_that_is_not_like_the_others_is_named():
     cluster.rooms["2"] = 1
     for _ in range(2):
         assert squares(run.run("job", 20)) == [item**2 for item in range(20)]
-    assert run.notes[-1] == "node 10.0.0.2 has torch 2.4.0; it is not used"
+    assert run.notes[-1] == "node 10.0.0.2 has torch 2.4.0; the node is not used"
     assert list(cluster.workers.values()) == ["1"]
 
 
@@ -329,9 +329,9 @@ def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
 
     feed = actor.ChunkFeed()
     threading.Thread(target=feed.serve, args=(Endless(),), daemon=True).start()
-    feed.turn_to(1, "endless")
+    feed.switch_to(1, "endless")
     dropped = feed.add(1, [0])
-    feed.turn_to(2, "job")
+    feed.switch_to(2, "job")
     done = feed.add(2, [7])
     assert dropped.result(60) is None
     assert done.result(60).in_batches() == [([7], ["job"])]
@@ -339,8 +339,8 @@ def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
 
 def test_a_chunk_that_is_asked_for_again_is_the_later_calls():
     feed = actor.ChunkFeed()
-    feed.turn_to(1, "job")
-    feed._fresh = False  # it has begun
+    feed.switch_to(1, "job")
+    feed._new_job = False  # it has begun
     first, other = feed.add(1, [0, 1, 2]), feed.add(1, [5])
     again = feed.add(1, [0, 1])
     assert first.result(0) is None
@@ -355,10 +355,10 @@ def test_a_chunk_that_is_asked_for_again_is_the_later_calls():
 
 def test_a_work_that_broke_says_so_to_every_chunk_and_in_the_next_job():
     feed, problem = actor.ChunkFeed(), EngineFailure("it broke")
-    feed.turn_to(1, "job")
+    feed.switch_to(1, "job")
     chunks = [feed.add(1, [0, 1]), feed.add(1, [2])]
     feed.fail(problem)
-    feed.turn_to(2, "job")
+    feed.switch_to(2, "job")
     assert [chunk.exception(0) for chunk in [*chunks, feed.add(2, [0])]] == [problem] * 3
 
 
@@ -382,7 +382,7 @@ def test_results_go_to_the_chunks_that_asked():
 
     feed = actor.ChunkFeed()
     threading.Thread(target=feed.serve, args=(Mixed(),), daemon=True).start()
-    feed.turn_to(1, "job")
+    feed.switch_to(1, "job")
     first, second = feed.add(1, [0, 2]), feed.add(1, [1, 3])
     assert (answered(first), answered(second)) == ({0: 0.0, 2: 20.0}, {1: 10.0, 3: 30.0})
 

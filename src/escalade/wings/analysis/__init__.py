@@ -1,1 +1,1 @@
-"""Finished runs: curves, comparisons, scores, reports, and a run watched from outside."""
+"""Analysis of runs: curves, comparisons, scores, reports, and a live view of a run in another process."""

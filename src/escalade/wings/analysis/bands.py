@@ -1,7 +1,7 @@
-"""Several runs as one curve: the interquartile mean, and a band of confidence about it; their charts.
+"""Aggregate curves of several runs: the interquartile mean with a confidence band, and charts of both.
 
-Agarwal et al. 2021 (arXiv 2108.13264), whose library rliable does the same: with a handful of runs a mean
-follows its outliers, and a median one run.
+Follows Agarwal et al. 2021 (arXiv 2108.13264) and their library rliable. With a handful of runs, a mean is
+dominated by outliers and a median depends on a single run.
 """
 
 from __future__ import annotations
@@ -26,46 +26,45 @@ _POINTS = 200
 
 @dataclass(frozen=True)
 class Curve:
-    """One run's evaluations: where they were, shape (n,), and their mean returns, shape (n,)."""
+    """Evaluations of one run: their positions on the x axis and mean returns, both of shape (n,)."""
 
     at: Array
     returns: Array
     solved: bool
-    """True where the run ended because it met its target: its last evaluation then stands."""
+    """True if the run stopped at its target. Its last evaluation then counts until the end of the curve."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """The curve of several runs, at points ``at``; all shapes are (points,)."""
+    """Aggregate curve of several runs at the points ``at``. All arrays have shape (points,)."""
 
     at: Array
     middle: Array
     """Interquartile mean of the runs' evaluations."""
     low: Array
     high: Array
-    """The ends of the 95 % interval."""
+    """Bounds of the 95 % confidence interval."""
     runs: int
 
 
 def curve_of(run: RunFacts, over: str, smooth: int = 1) -> Curve:
-    """Return a run's evaluations, which may be none.
+    """Return the evaluations of a run. The curve is empty if there is no evaluation yet.
 
     Args:
         run: the run.
-        over: a name of :data:`escalade.media.curves.X_AXES`.
-        smooth: each point is the mean of this many in a row, the last of which is its own.
+        over: x axis, a key of :data:`escalade.media.curves.X_AXES`.
+        smooth: window of the trailing mean, in evaluations.
     """
     at, returns = evaluations(run.curves, over)
     return Curve(at, smoothed(returns, smooth), run.solved)
 
 
 def band(curves: Sequence[Curve]) -> Band:
-    """One curve of several runs of the same task and settings.
+    """Aggregate runs of the same task and settings into one curve.
 
-    Between its evaluations a run counts with the last one. The band begins where all runs have one, and ends
-    with the first run that ends unsolved, or the last one that ends. Its interval is the percentile
-    bootstrap's: runs are drawn whole, with replacement, among those of their own task (which makes it
-    stratified).
+    Between two evaluations, a run counts with the earlier one. The band starts at the first point where all
+    runs have an evaluation. It ends with the first unsolved run, or with the last run if all are solved. The
+    interval is a stratified percentile bootstrap: runs are resampled with replacement within their task.
     """
     first = max(float(curve.at[0]) for curve in curves)
     ends = [float(curve.at[-1]) for curve in curves]
@@ -77,7 +76,7 @@ def band(curves: Sequence[Curve]) -> Band:
 
 
 def _as_of(curve: Curve, at: Array) -> Array:
-    """The run's last evaluation at or before each point."""
+    """Return the run's last evaluation at or before each point."""
     return curve.returns[np.searchsorted(curve.at, at, side="right") - 1]
 
 
@@ -87,12 +86,12 @@ def band_charts(
     *,
     targets: Mapping[str, float | None] | None = None,
 ) -> list[Chart]:
-    """Return a chart for each task, with a band for each of its settings.
+    """Return one chart per task, with one band per configuration.
 
     Args:
-        panels: bands by label, by task. A label has the same colour and line style in all of them.
-        over: a name of :data:`escalade.media.curves.X_AXES`.
-        targets: by task; drawn as lines.
+        panels: bands by label, for each task. A label has the same colour and line style in all charts.
+        over: x axis, a key of :data:`escalade.media.curves.X_AXES`.
+        targets: target return of each task, drawn as a line.
     """
     labels = list(dict.fromkeys(label for bands in panels.values() for label in bands))
     charts = []
@@ -104,14 +103,14 @@ def band_charts(
 
 
 def draw_profiles(bands: Mapping[str, Band], output: AnyPath) -> None:
-    """Draw performance profiles, by method, into a png, pdf or svg file.
+    """Draw the performance profile of each method into a png, pdf or svg file.
 
     Args:
-        bands: for each method, the share of its runs that score above each of ``at``, with its interval.
-        output: the picture.
+        bands: for each method, the share of its runs that score above each threshold in ``at``.
+        output: path of the picture.
 
     Raises:
-        InputError: matplotlib is missing, or the output's ending is another.
+        InputError: matplotlib is missing, or the file extension is not supported.
         StorageFailure: the disk is full.
     """
     lines, areas = _parts(bands, list(bands))
@@ -121,10 +120,10 @@ def draw_profiles(bands: Mapping[str, Band], output: AnyPath) -> None:
 
 
 def _parts(bands: Mapping[str, Band], labels: Sequence[str]) -> tuple[list[Line], list[Area]]:
-    """Bands as lines, which the legend names with their runs, and as areas, which it leaves out.
+    """Return bands as lines, which appear in the legend with their run counts, and areas, which do not.
 
-    The place of a label among ``labels`` chooses its looks. They go in steps: a run counts with its last
-    evaluation until the next, and a share of runs changes at their scores.
+    The position of a label in ``labels`` selects its style. Curves are step functions: a run counts with its
+    last evaluation until the next one, and a share of runs changes at their scores.
     """
     lines, areas = [], []
     for label, of in bands.items():

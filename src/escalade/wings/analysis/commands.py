@@ -14,14 +14,14 @@ X_FORMS = "steps|seconds|generations|episodes"
 
 
 def add_plot(commands: Any) -> None:
-    """``escalade plot``."""
+    """Add the command ``plot``."""
     parser = add_command(
         commands,
         "plot",
         "RUN [RUN ...]",
         _plot,
-        more="One run is drawn with its population. Of several, the runs of one configuration become one\n"
-        "curve: the interquartile mean of their evaluations, with its 95 % bootstrap interval.",
+        more="A single run is drawn with its population. With several runs, each configuration becomes one\n"
+        "curve: the interquartile mean of its runs' evaluations, with a 95 % bootstrap interval.",
         examples=[
             "runs/CartPole-v1/ars-seed0-20250101-120000",
             "runs/CartPole-v1 --output curves.svg --x seconds --smooth 3",
@@ -29,32 +29,31 @@ def add_plot(commands: Any) -> None:
         ],
     )
     add_runs(parser)
-    add_argument(parser, "--output", "FILE", PICTURE, "curve.png")
-    add_argument(parser, "--x", X_FORMS, "what curves are drawn over", "steps")
-    add_argument(parser, "--smooth", "N", "each point is the mean of the last N evaluations", "1")
+    add_argument(parser, "--output", "FILE", f"output file: {PICTURE}", "curve.png")
+    add_argument(parser, "--x", X_FORMS, "x axis of the curves", "steps")
+    add_argument(parser, "--smooth", "N", "window of the trailing mean, in evaluations", "1")
     add_group_by(parser)
-    labels = "names of the curves, in their order"
-    add_argument(parser, "--labels", "LABEL,...", labels, "what differs").type = listed
+    labels = "names of the curves, in order"
+    add_argument(parser, "--labels", "LABEL,...", labels, "the options that differ").type = _split_commas
 
 
-def add_runs(parser: Parser, text: str = "folders of runs, or a folder that holds some") -> None:
-    """The run folders that a command takes."""
+def add_runs(parser: Parser, text: str = "run folders, or folders that contain runs") -> None:
+    """Add the positional argument for run folders."""
     parser.add_argument("runs", metavar="RUN", nargs="+", help=text)
 
 
 def add_group_by(parser: Parser) -> None:
-    """The flag for what makes a configuration."""
-    apart = "options that tell runs apart"
-    add_argument(parser, "--group-by", "OPTION,...", apart, "the whole configuration").type = listed
+    """Add the flag ``--group-by``."""
+    text = "options that define a configuration"
+    add_argument(parser, "--group-by", "OPTION,...", text, "all options").type = _split_commas
 
 
-def listed(text: str) -> list[str]:
-    """Split what was typed with commas between."""
+def _split_commas(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _given(parsed: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """The arguments among these that were typed: of the others, the library's defaults hold."""
+def _typed(parsed: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return those of the arguments that were typed; the library's defaults apply to the others."""
     return {name: value for name in names if (value := getattr(parsed, name)) is not None}
 
 
@@ -62,7 +61,7 @@ def _plot(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.plot import plot
 
     smooth = whole("smooth", parsed.smooth) or 1
-    drawn = plot(parsed.runs, smooth=smooth, **_given(parsed, "output", "x", "group_by", "labels"))
+    drawn = plot(parsed.runs, smooth=smooth, **_typed(parsed, "output", "x", "group_by", "labels"))
     for line in (*drawn.left_out, drawn.path):
         say(str(line))
     return 0
@@ -72,16 +71,16 @@ _FORMATS = ("table", "markdown", "csv", "json")
 
 
 def add_compare(commands: Any) -> None:
-    """``escalade compare``."""
+    """Add the command ``compare``."""
     parser = add_command(
         commands,
         "compare",
         "RUN [RUN ...]",
         _compare,
-        more="Runs of one configuration make one line: the mean and the interquartile mean (IQM) of their\n"
-        "last evaluations with its 95 % bootstrap interval, and medians of training steps and seconds.\n"
-        "Of runs that have not ended, it says how many have, and counts the latest evaluations.\n"
-        "With --normalize, lines of the same label are one method, scored across all environments.",
+        more="Each configuration becomes one line: the mean and the interquartile mean (IQM) of its runs'\n"
+        "last evaluations, with a 95 % bootstrap interval, and the medians of training steps and seconds.\n"
+        "Unfinished runs count with their latest evaluation; the table shows how many runs have ended.\n"
+        "With --normalize, lines with the same label form one method, scored across all environments.",
         examples=[
             "runs/*/*",
             "runs/CartPole-v1 --json",
@@ -91,23 +90,23 @@ def add_compare(commands: Any) -> None:
     )
     add_runs(parser)
     add_argument(
-        parser, "--format", "|".join(_FORMATS), "of what is printed; csv has the lines alone", "table"
+        parser, "--format", "|".join(_FORMATS), "output format; csv contains only the lines", "table"
     )
     parser.add_argument(
         "--json",
         action="store_const",
         dest="format",
         const="json",
-        help="the same as --format json (default: no)",
+        help="same as --format json (default: no)",
     )
     add_group_by(parser)
     parser.add_argument(
         "--normalize",
         metavar="ENV=LOW,HIGH",
         action="append",
-        help="the returns that score 0 and 1, once for each environment (default: no scores)",
+        help="returns that score 0 and 1; repeat for each environment (default: no scores)",
     )
-    add_argument(parser, "--output", "FILE", f"performance profiles of scores, {PICTURE}", "no picture")
+    add_argument(parser, "--output", "FILE", f"picture of performance profiles: {PICTURE}", "no picture")
 
 
 def _compare(parsed: argparse.Namespace) -> int:
@@ -118,7 +117,7 @@ def _compare(parsed: argparse.Namespace) -> int:
     if form not in _FORMATS:
         raise InputError(f"`format` {form!r} must be one of {', '.join(_FORMATS)}")
     bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
-    found = compare(parsed.runs, normalize=bounds, **_given(parsed, "group_by", "output"))
+    found = compare(parsed.runs, normalize=bounds, **_typed(parsed, "group_by", "output"))
     say(str(found) if form == "table" else getattr(found, f"to_{form}")())
     if parsed.output is not None and form == "table":
         say(parsed.output)
@@ -126,29 +125,29 @@ def _compare(parsed: argparse.Namespace) -> int:
 
 
 def add_report(commands: Any) -> None:
-    """``escalade report``."""
+    """Add the command ``report``."""
     parser = add_command(
         commands,
         "report",
         "RUN [RUN ...]",
         _report,
-        more="Curves, the population's quantiles, workers, configuration and what differs in it, versions,\n"
-        "the command that runs it again, and the film of its policy. Of a sweep: the runs of its best\n"
-        "trial, and which options matter. The file needs no network.",
+        more="The report contains curves, quantiles of the population, workers, the configuration and its\n"
+        "differences, versions, the command to reproduce each run, and a film of the policy. For a sweep:\n"
+        "the runs of the best trial, and the importance of the options. The file works offline.",
         examples=["runs/CartPole-v1/* --output cartpole.html", "runs/best --video", "runs/sweep-poles"],
     )
-    add_runs(parser, "run folders, folders of runs, or that of a sweep for its best trial")
-    add_argument(parser, "--output", "FILE", "x.html", "report.html")
-    add_argument(parser, "--over", X_FORMS, "what curves are drawn over", "steps")
+    add_runs(parser, "run folders, folders of runs, or a sweep's folder for its best trial")
+    add_argument(parser, "--output", "FILE", "output file: x.html", "report.html")
+    add_argument(parser, "--x", X_FORMS, "x axis of the curves", "steps")
     parser.add_argument(
         "--video",
         action="store_true",
-        help="film the policies first (default: show the films that are in the runs' folders)",
+        help="film the policies first (default: show the films in the run folders)",
     )
 
 
 def _report(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.report import report
 
-    say(str(report(parsed.runs, video=parsed.video, **_given(parsed, "output", "over"))))
+    say(str(report(parsed.runs, video=parsed.video, **_typed(parsed, "output", "x"))))
     return 0

@@ -1,4 +1,4 @@
-"""Compare how runs ended, by configuration, and the options in which the configurations differ."""
+"""Compare final results of runs by configuration, and list the options in which configurations differ."""
 
 from __future__ import annotations
 
@@ -25,26 +25,25 @@ def compare(
     normalize: Bounds | None = None,
     output: AnyRun | None = None,
 ) -> Comparison:
-    """Compare how runs ended, a line for each environment and configuration.
+    """Compare the results of runs, with one line for each environment and configuration.
 
-    See :func:`escalade.wings.analysis.groups.group_runs` for what makes a configuration. A run that has not
-    ended counts with its latest evaluation so far.
+    A run that has not ended counts with its latest evaluation.
 
     Args:
         runs: run folders, or folders of runs.
-        group_by: the option, or options, by which runs are told apart, instead of their whole configuration.
-        normalize: by environment, the returns that score 0 and 1. Lines of the same label are then one
-            method, which is scored across all environments; see :func:`escalade.wings.analysis.scores.score`.
-        output: a picture of the methods' performance profiles, png, pdf or svg; None draws none.
+        group_by: option, or options, that define a configuration. None compares all options, as
+            :func:`escalade.wings.analysis.groups.group_runs` describes.
+        normalize: for each environment, the returns that score 0 and 1. Lines with the same label then form
+            one method, scored across all environments; see :func:`escalade.wings.analysis.scores.score`.
+        output: path for a picture of the methods' performance profiles, png, pdf or svg. None draws nothing.
 
     Raises:
-        InputError: a folder is no run, its files cannot be read, or an argument is wrong.
+        InputError: a folder is not a run, its files cannot be read, or an argument is wrong.
         StorageFailure: the picture could not be written.
     """
     if output is not None and normalize is None:
         raise InputError(
-            "`output` is a picture of normalised scores: give `normalize` too, or draw learning "
-            "curves with plot"
+            "`output` is a picture of normalised scores and needs `normalize`; for learning curves, use plot"
         )
     groups = group_runs(runs, group_by)
     scores = None if normalize is None else score(_returns_by_method(groups), normalize)
@@ -54,7 +53,7 @@ def compare(
 
 
 def comparison_of(groups: Sequence[RunGroup], scores: Scores | None = None) -> Comparison:
-    """Compare groups of runs; see :func:`compare`."""
+    """Compare groups of runs, as :func:`compare` does."""
     return Comparison(tuple(map(_line, groups)), _differences(groups), scores)
 
 
@@ -89,19 +88,19 @@ def _returns_by_method(groups: Sequence[RunGroup]) -> Mapping[str, Mapping[str, 
 
 
 def _episodes(run: RunFacts) -> int:
-    """The number of episodes in the run's latest evaluation."""
+    """Return the number of episodes in the run's latest evaluation."""
     if run.latest("eval_return_mean") is None:
         return 0
     return int(run.summary.get("eval_episodes") or run.options.get("eval_episodes") or 1)
 
 
 def _differences(groups: Sequence[RunGroup]) -> dict[str, tuple[str, ...]]:
-    """Each option in which groups differ, but for seeds and where runs ran."""
-    names = dict.fromkeys(name for group in groups for run in group.runs for name in run.told())
+    """Return the options in which groups differ, except seeds and options about where a run executes."""
+    names = dict.fromkeys(name for group in groups for run in group.runs for name in run.shown_options())
     values = {name: tuple(_values(group, name) for group in groups) for name in names}
     return {name: of for name, of in values.items() if len(set(of)) > 1}
 
 
 def _values(group: RunGroup, name: str) -> str:
-    """The group's values of an option: one, or several with ``or`` between."""
+    """Return the group's values of an option, joined with "or" if there are several."""
     return " or ".join(dict.fromkeys(shown(name, run.flat.get(name)) for run in group.runs))

@@ -1,4 +1,4 @@
-"""A comparison of runs, and its tables: of text, for terminals and pages, and of values, for programs."""
+"""Result of a comparison of runs, as text tables and as data for programs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from escalade.wings.analysis.scores import Scores
 from escalade.wings.analysis.statistics import Estimate
 
 _LEAST_WIDTH = 120
-"""Least width of a table, also on narrower terminals, which wrap its lines: numbers would crowd out names."""
+"""Minimum width of a table, so that numbers do not squeeze out names. Narrow terminals wrap the lines."""
 _LINE = ("config", "runs", "mean", "IQM [95 %]", "episodes", "solved", "steps", "seconds")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text below their headings; the first column is text, the others numbers where ``numbers``."""
+    """Table of text cells. The first column is text; the others are numbers if ``numbers`` is true."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: bool = True
     notes: tuple[str, ...] = ()
-    """Lines to stand below it."""
+    """Lines below the table."""
 
     def markdown(self) -> str:
-        """The table in the markdown of GitHub, with its title and notes."""
+        """Return the table in GitHub-flavoured Markdown, with title and notes."""
         marks = ["---", *(["---:" if self.numbers else "---"] * (len(self.columns) - 1))]
         cells = [tuple(map(_in_markdown, line)) for line in (self.columns, *self.rows)]
         written = [f"| {' | '.join(line)} |" for line in (cells[0], marks, *cells[1:])]
@@ -42,7 +42,7 @@ class Table:
         return "\n".join([f"**{_in_markdown(self.title)}**", "", *written, *below])
 
     def html(self) -> str:
-        """The table as notebooks and pages show one."""
+        """Return the table as HTML."""
         title = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
         rows = [("th", self.columns), *(("td", row) for row in self.rows)]
         written = ("".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in row) for kind, row in rows)
@@ -57,45 +57,46 @@ def _in_markdown(text: str) -> str:
 
 @dataclass(frozen=True)
 class ComparisonLine:
-    """The runs of one configuration. Numbers are None where no run has them."""
+    """Results of the runs of one configuration. A number is None if no run has it."""
 
     env: str
     label: str
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
     ended: int
-    """The runs that have come to their end: the others go on, or were interrupted."""
+    """Number of runs that ended. The others are running or were interrupted."""
     solved: int
     at_target: int
-    """The runs that stopped because they met their target: that rule chose their last return."""
+    """Number of runs that stopped at their target. Their last return was selected by that rule."""
     eval_episodes: int
-    """Episodes that the returns rest on, those of all runs together."""
+    """Total number of evaluation episodes behind the returns, over all runs."""
     return_mean: float | None
     """Mean return of the runs' latest evaluations."""
     return_iqm: float | None
-    """Their interquartile mean."""
+    """Interquartile mean of the same returns."""
     return_low: float | None
     return_high: float | None
-    """The ends of its 95 % bootstrap interval; None for a single run."""
+    """Bounds of the 95 % bootstrap interval of ``return_iqm``; None for a single run."""
     env_steps: float | None
-    """Median over the runs; so are the seconds."""
+    """Median over the runs."""
     seconds: float | None
+    """Median over the runs."""
     without_return: tuple[str, ...] = ()
-    """The runs whose last evaluation is no number: they are in no mean."""
+    """Runs whose last evaluation is not a number. They are excluded from the means."""
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """The result of :func:`compare`; a notebook shows its tables."""
+    """Result of :func:`compare`. Notebooks display its tables."""
 
     lines: tuple[ComparisonLine, ...]
     options: dict[str, tuple[str, ...]]
-    """The options in which the lines differ, and their values, one a line."""
+    """Options in which the lines differ, each with one value per line."""
     scores: Scores | None = None
-    """Scores of methods across tasks; None where no bounds were given."""
+    """Scores of methods across tasks; None without ``normalize``."""
 
     def to_pandas(self) -> Any:
-        """The lines as a ``pandas.DataFrame``, with a column ``option_NAME`` for each option that differs.
+        """Return the lines as a ``pandas.DataFrame``, with a column ``option_NAME`` per differing option.
 
         Raises:
             InputError: pandas is not installed.
@@ -104,11 +105,11 @@ class Comparison:
         return data_frame({name: [row[name] for row in rows] for name in rows[0]})
 
     def to_markdown(self) -> str:
-        """The tables, in the markdown of GitHub."""
+        """Return the tables in GitHub-flavoured Markdown."""
         return "\n\n".join(table.markdown() for table in self.tables())
 
     def to_csv(self) -> str:
-        """The lines as comma-separated values, unrounded, with the columns of :meth:`to_pandas`."""
+        """Return the lines as comma-separated values, unrounded, with the columns of :meth:`to_pandas`."""
         rows, text = self._records(), io.StringIO(newline="")
         writer = csv.DictWriter(text, rows[0], lineterminator="\n")
         writer.writeheader()
@@ -116,11 +117,11 @@ class Comparison:
         return text.getvalue().rstrip("\n")
 
     def to_json(self) -> str:
-        """All of it, as one JSON object."""
+        """Return the whole comparison as one JSON object."""
         return json.dumps(asdict(self), default=lambda array: array.tolist())
 
     def __str__(self) -> str:
-        """The tables as text, as ``escalade compare`` prints them."""
+        """Return the tables as plain text, as printed by ``escalade compare``."""
         return _as_text(self.tables())
 
     __repr__ = __str__
@@ -129,7 +130,7 @@ class Comparison:
         return "".join(table.html() for table in self.tables())
 
     def tables(self) -> list[Table]:
-        """A table for each environment, the options in which the lines differ, and the scores."""
+        """Return one table per environment, then the options in which lines differ, then the scores."""
         made = []
         for task in dict.fromkeys(line.env for line in self.lines):
             lines = [line for line in self.lines if line.env == task]
@@ -142,7 +143,7 @@ class Comparison:
         return made if self.scores is None else made + _score_tables(self.scores)
 
     def _records(self) -> list[dict[str, Any]]:
-        """The lines as rows of plain values: how many runs, their numbers, and each option that differs."""
+        """Return the lines as rows of plain values, with run counts and the options that differ."""
         return [
             asdict(line)
             | {"runs": len(line.runs), "seeds": ",".join(map(str, line.seeds))}
@@ -191,26 +192,24 @@ def _cells(line: ComparisonLine) -> tuple[str, ...]:
 
 
 def _notes(lines: Sequence[ComparisonLine]) -> tuple[str, ...]:
-    """Say which returns the rule that stopped their runs selected, and which runs have none."""
+    """Return notes about stopped runs, runs without a return, and repeated seeds."""
     notes = []
     if stopped := sum(line.at_target for line in lines):
         notes.append(
-            f"* {stopped} of {sum(len(line.runs) for line in lines)} runs stopped at their target: that rule "
-            "chose their last return, which says less than one of a fixed budget"
+            f"* {stopped} of {sum(len(line.runs) for line in lines)} runs stopped at their target; this "
+            "selects their last return, which is weaker evidence than a return after a fixed budget"
         )
     for line in lines:
-        notes += [
-            f"without a return: the last evaluation of {run} is no number" for run in line.without_return
-        ]
+        notes += [f"no return: the last evaluation of {run} is not a number" for run in line.without_return]
         notes += _repeated_seeds(line)
     return tuple(notes)
 
 
 def _repeated_seeds(line: ComparisonLine) -> list[str]:
-    """Say which seeds stand for several runs: they are no further evidence where the options are the same."""
+    """Return notes about seeds of several runs, which add no evidence if the options are the same."""
     return [
-        f"{line.label}: seed {seed} is that of {times} runs, which with the same options are one run, "
-        "copied or at several lengths: the interval says more than it knows"
+        f"{line.label}: {times} runs have seed {seed}; with the same options they are copies of one run, "
+        "possibly of different lengths, and the interval is too narrow"
         for seed, times in Counter(line.seeds).items()
         if times > 1
     ]
@@ -219,7 +218,7 @@ def _repeated_seeds(line: ComparisonLine) -> list[str]:
 def _score_tables(scores: Scores) -> list[Table]:
     bounds = ", ".join(f"{task}={low:g},{high:g}" for task, (low, high) in scores.bounds.items())
     rows = [(of.label, str(of.runs), _within(of.score)) for of in scores.methods]
-    notes = [f"a score is 0 and 1 at: {bounds}"]
+    notes = [f"returns that score 0 and 1: {bounds}"]
     notes += [f"left out: {label} has no run on {', '.join(of)}" for label, of in scores.left_out.items()]
     made = [Table("normalised scores", ("config", "runs", "IQM [95 %]"), tuple(rows), notes=tuple(notes))]
     pairs = tuple((f"{of.first} over {of.second}", _within(of.probability)) for of in scores.improvements)

@@ -1,4 +1,4 @@
-"""Runs as their folders describe them."""
+"""Facts about a run, read from its folder."""
 
 from __future__ import annotations
 
@@ -21,42 +21,43 @@ from escalade.training.described import shown
 
 _SAME = ("seed", "generations", "env_steps", "seconds", "target_return", "backend", "info_keys")
 _EVALUATION = ("eval_episodes", "eval_every")
-"""Options, besides those of where a run runs, in which runs of one configuration may differ."""
+"""Options, besides those of the execution, in which runs of one configuration may differ."""
 _WHERE = [name for name, option in OPTIONS.items() if option.metadata["group"] == "run"]
 _NOT_COMPARED = {*_SAME, *_EVALUATION, *_WHERE, "run"}
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A run as its folder tells it."""
+    """Facts about a run, read from its folder."""
 
     folder: RunFolder
     task: str
-    """The environment, or the class of the module of a run of ``evolve``."""
+    """Environment of a run of ``train``, or class name of the module of a run of ``evolve``."""
     target: float | None
     config: Config | None
-    """None of a run of ``evolve``."""
+    """None for a run of ``evolve``."""
     options: dict[str, Any]
-    """All options of a run of ``train``; for ``evolve``, what its config.toml holds."""
+    """All options of a run of ``train``; the contents of config.toml for ``evolve``."""
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The contents of summary.json; empty where the run has not ended."""
+        """Contents of summary.json, empty if the run has not ended."""
         return self.folder.read_summary()
 
     @cached_property
     def curves(self) -> Curves:
-        """The tables of the run; empty ones if it has only begun to start."""
+        """Tables of the run, empty before its first generation."""
         cut = self.options.get("cutoff") is not None
         return read_curves(self.folder.path, target=self.target, cut=cut)
 
     def latest(self, name: str) -> float | None:
-        """A number of the run's summary, or the last one in its progress so far.
+        """Return a number of the run's summary, or the latest one in progress.csv.
 
-        None where there is none yet, or where what the run ended with is no number.
+        Returns:
+            The number, or None if there is no value yet or the final value is not a number.
         """
         value = self.summary.get(name, "")
-        if value is None:  # JSON's word for what is no number
+        if value is None:  # NaN is stored as null
             return None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
@@ -66,26 +67,26 @@ class RunFacts:
 
     @property
     def solved(self) -> bool:
-        """True where it met its target."""
+        """True if the run reached its target."""
         return self.summary.get("solved") is True
 
     @property
     def diverged(self) -> bool:
-        """True where what its last evaluation gave is no number."""
+        """True if the mean return of the last evaluation is not a number."""
         return bool(self.summary.get("eval_episodes")) and self.latest("eval_return_mean") is None
 
-    def told(self) -> dict[str, Any]:
-        """The options that a comparison shows where they differ: all but the seed and where the run ran."""
+    def shown_options(self) -> dict[str, Any]:
+        """Return the options that a comparison shows if they differ: all but the seed and the execution."""
         hidden = {*_WHERE, "seed", "run"}
         return {name: value for name, value in self.flat.items() if name not in hidden}
 
     def compared(self) -> dict[str, Any]:
-        """The options that runs of one configuration share."""
+        """Return the options that are equal in all runs of one configuration."""
         return {name: value for name, value in self.flat.items() if name not in _NOT_COMPARED}
 
     @cached_property
     def flat(self) -> dict[str, Any]:
-        """The options, those of the strategy alone by their own names, and the size of an own module."""
+        """Options with those of the strategy merged in, and the size of a user-defined module."""
         own = {
             name if name not in OPTIONS else f"strategy:{name}": value
             for name, value in (self.options.get("strategy_options") or {}).items()
@@ -96,12 +97,12 @@ class RunFacts:
 
     @property
     def own_size(self) -> int | None:
-        """The size of a network of one's own; None of others, and before the run has ended."""
+        """Number of parameters of a user-defined network; None for others and before the run has ended."""
         return self.summary.get("parameters") if self.summary.get("network") == "own" else None
 
 
 def read_facts(folder: RunFolder) -> RunFacts:
-    """Read the facts of a run from its folder.
+    """Read the facts about a run from its folder.
 
     Raises:
         InputError: its config.toml cannot be read.
@@ -116,23 +117,23 @@ def read_facts(folder: RunFolder) -> RunFacts:
 
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Options as they stand in a label: ``sigma=0.1, hidden=64,64``; of a path its last part.
+    """Return options as text for a label, such as ``sigma=0.1, hidden=64,64``. Paths are shortened.
 
-    Those that the strategy does not have are left out, unless there are no others.
+    Options that the strategy does not have are left out, unless there are no others.
     """
     names = list(names)
-    told = {name: _rounded(name, options.get(name)) for name in had_by_strategy(options, names) or names}
-    if options.get("start_from") is not None and "start_from" in told:
-        told["start_from"] = PurePath(told["start_from"]).name
-    return ", ".join(f"{name}={value}" for name, value in told.items())
+    texts = {name: _rounded(name, options.get(name)) for name in applicable(options, names) or names}
+    if options.get("start_from") is not None and "start_from" in texts:
+        texts["start_from"] = PurePath(texts["start_from"]).name
+    return ", ".join(f"{name}={value}" for name, value in texts.items())
 
 
 def _rounded(name: str, value: Any) -> str:
     return plain(value) if isinstance(value, float) else shown(name, value)
 
 
-def had_by_strategy(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    """The ``names`` that are options of the run's strategy, or of no strategy."""
+def applicable(options: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Return those of ``names`` that apply to the run's strategy."""
     entry = STRATEGIES.get(str(options.get("strategy")))
     missing = {*STRATEGY_OPTIONS} - entry.options if entry else set()
     missing |= {*GROWTH_OPTIONS} if entry and not entry.grows else set()

@@ -1,4 +1,4 @@
-"""Runs of the same configuration, found among run folders: what is drawn and compared as one."""
+"""Find run folders and group the runs by task and configuration."""
 
 from __future__ import annotations
 
@@ -12,50 +12,51 @@ from escalade.errors import InputError, nearest
 from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.training.described import differing, ordered_text
-from escalade.wings.analysis.facts import RunFacts, assignments, had_by_strategy, read_facts
+from escalade.wings.analysis.facts import RunFacts, applicable, assignments, read_facts
 
 AnyRun = str | PathLike[str]
-_NAMED = 4  # differing options, at most, in a label
-_DEEPEST = 5  # folders between a folder of runs and a run
+_MOST_OPTIONS = 4  # in a label
+_DEEPEST = 5  # levels searched below a folder of runs
 
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs that are drawn as one curve, and stand in one line of a table."""
+    """Runs of one configuration: one curve of a plot, one line of a table."""
 
     task: str
     label: str
-    """The options that tell the group from the task's others."""
+    """Options that distinguish the group from other groups of the same task."""
     runs: tuple[RunFacts, ...]
 
     def latest(self, name: str) -> list[float]:
-        """Return the latest number of this name of each run that has one."""
+        """Return the latest number ``name`` of each run that has one."""
         return [value for run in self.runs if (value := run.latest(name)) is not None]
 
 
 def paths_of(runs: AnyRun | Iterable[AnyRun]) -> list[Path]:
-    """The paths of one run or of several."""
+    """Return the path of one run, or the paths of several, as a list."""
     if isinstance(runs, Iterable) and not isinstance(runs, str | PathLike):
         return [path_of(run) for run in runs]
     return [path_of(runs)]
 
 
 def find_runs(paths: AnyRun | Iterable[AnyRun]) -> list[RunFolder]:
-    """The run folders that ``paths`` name, each once; a folder of runs stands for the runs in it.
+    """Return the run folders at or below ``paths``, without duplicates.
 
-    Among several paths, files and what is in a run's folder are passed over: a shell's ``*`` names them too.
+    With several paths, files and folders inside a run folder are skipped, because a shell's ``*`` matches
+    them too.
 
     Raises:
-        InputError: a path is no run folder and holds none, or there is no path at all.
+        InputError: a path is not a run folder and contains no runs, or there are no paths.
     """
     found: dict[Path, RunFolder] = {}
-    given = paths_of(paths)
-    for path in [path for path in given if not _in_passing(path)] or given:
+    candidates = paths_of(paths)
+    for path in [path for path in candidates if not _inside_a_run(path)] or candidates:
         for one in [path] if _is_run(path) else _runs_below(path) or [path]:
             folder = RunFolder.open(one)
             found.setdefault(folder.path.resolve(), folder)
     if not found:
-        raise InputError("no runs given: name at least one run folder")
+        raise InputError("no runs to read; pass at least one run folder")
     return list(found.values())
 
 
@@ -64,27 +65,27 @@ def group_runs(
 ) -> list[RunGroup]:
     """Group runs by task and configuration.
 
-    Runs of a group may differ in seed, budget, target, backend, and where they ran.
+    Runs of a group may differ in seed, budget, target, evaluation, backend and execution.
 
     Args:
         paths: run folders, or folders of runs.
-        group_by: the option, or options, by which runs are told apart, instead of their whole configuration.
+        group_by: option, or options, that define a configuration. None compares all others than those above.
 
     Raises:
-        InputError: a path is no run, or there is no such option.
+        InputError: a path is not a run, or an option does not exist.
     """
     return group_facts(list(map(read_facts, find_runs(paths))), group_by)
 
 
 def group_facts(every: Sequence[RunFacts], group_by: str | Sequence[str] | None = None) -> list[RunGroup]:
-    """Group runs that were read, as :func:`group_runs` does.
+    """Group runs that are already read, as :func:`group_runs` does.
 
     Raises:
-        InputError: there is no such option.
+        InputError: an option does not exist.
     """
     grouped: dict[str, list[RunFacts]] = {}
-    asked = [group_by] if isinstance(group_by, str) else group_by
-    names = None if asked is None else [_known(name, every) for name in asked]
+    requested = [group_by] if isinstance(group_by, str) else group_by
+    names = None if requested is None else [_known(name, every) for name in requested]
     for facts in every:
         chosen = facts.compared() if names is None else {name: facts.flat.get(name) for name in names}
         grouped.setdefault(ordered_text({"task": facts.task, "options": chosen}), []).append(facts)
@@ -100,23 +101,23 @@ def group_facts(every: Sequence[RunFacts], group_by: str | Sequence[str] | None 
 
 
 def _label(facts: RunFacts, others: Sequence[RunFacts]) -> str:
-    """The strategy, and the options in which this task's groups differ."""
+    """Return the strategy and the options in which groups of this task differ."""
     names = differing([other.compared() for other in others if other.task == facts.task])
-    names = [name for name in had_by_strategy(facts.flat, names) if name != "strategy"]
-    more = ["..."] if len(names) > _NAMED else []
+    names = [name for name in applicable(facts.flat, names) if name != "strategy"]
+    more = ["..."] if len(names) > _MOST_OPTIONS else []
     strategy = str(facts.options.get("strategy", ""))
-    return ", ".join([strategy, *([assignments(facts.flat, names[:_NAMED])] if names else []), *more])
+    return ", ".join([strategy, *([assignments(facts.flat, names[:_MOST_OPTIONS])] if names else []), *more])
 
 
 def _known(name: str, runs: Iterable[RunFacts]) -> str:
     option, known = name.strip().replace("-", "_"), {*OPTIONS}.union(*(run.flat for run in runs))
     if option not in known:
-        raise InputError(f"`group_by`: there is no option {name!r}{nearest(option, known)}")
+        raise InputError(f"`group_by`: unknown option {name!r}{nearest(option, known)}")
     return option
 
 
-def _in_passing(path: Path) -> bool:
-    """Return whether a path is a file, or a folder in that of a run, such as ``checkpoints``."""
+def _inside_a_run(path: Path) -> bool:
+    """Return True for a file, and for a subfolder of a run folder such as ``checkpoints``."""
     return path.is_file() or (path.is_dir() and not _is_run(path) and _is_run(path.parent))
 
 

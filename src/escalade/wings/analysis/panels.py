@@ -1,4 +1,4 @@
-"""Charts of a report: from the tables of runs to curves."""
+"""Charts of a report."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from escalade.recorders.row import QUANTILES
 from escalade.strategies.novelty import CENTER
 
 _NOTES = {
-    "unperturbed_rank": "1: it beats every member",
-    "update_ratio": "length of the update over that of the centre",
+    "unperturbed_rank": "1: the centre beats every member",
+    "update_ratio": "norm of the update divided by the norm of the centre",
 }
 _NOVELTY = {
     "novelty_mean": "Novelty of the members, mean",
     "center_novelty": "Novelty of the centre",
-    "fitness_weight": "Weight of fitness beside novelty",
+    "fitness_weight": "Weight of fitness against novelty",
 }
-_OF_WORKERS = {
-    "idle_share": "Time without work, as a share",
-    "env_steps_per_second": "Steps per second, evaluations included",
+_WORKER_TITLES = {
+    "idle_share": "Idle share of the time",
+    "env_steps_per_second": "Steps per second, including evaluations",
 }
-_CUT = "episodes of members are cut short, those of evaluations are whole"
+_CUT = "episodes of members are cut short; evaluation episodes are complete"
 CELLS = 20
-"""Number of cells along each number of a behaviour; coverage counts those that held one."""
+"""Number of cells per dimension of a behaviour, for coverage."""
 
 
 @dataclass(frozen=True)
 class Archived:
-    """The behaviours in an archive, the oldest first."""
+    """Behaviours in a novelty archive, oldest first."""
 
     behaviours: NDArray[np.float32]
     """Shape (n, size)."""
     generations: NDArray[np.int64]
-    """Generation of each behaviour, 1 for the first; shape (n,)."""
+    """Generation of each behaviour, starting at 1; shape (n,)."""
     centers: NDArray[np.int64]
-    """Number of each behaviour's centre; shape (n,)."""
+    """Index of each behaviour's centre; shape (n,)."""
 
-    def places(self) -> Array:
-        """The first two numbers of each behaviour, shape (n, 2), or the only one, shape (n, 1)."""
+    def positions(self) -> Array:
+        """Return the first two dimensions of each behaviour, shape (n, 2), or the only one, shape (n, 1)."""
         return self.behaviours[:, :2].astype(np.float64)
 
 
 def shared_charts(runs: Mapping[str, Curves], over: str) -> list[Chart]:
-    """Charts that hold every run: a curve each."""
-    several = len(runs) > 1  # the lines of one run need no names
+    """Return the charts with one curve per run."""
+    several = len(runs) > 1  # a single run needs no legend
     info = dict.fromkeys(name for run in runs.values() for name in run.progress if name not in COLUMNS)
     returns = {"eval_return_mean": "Return of evaluations", "return_mean": "Mean return of the population"}
     titles = {
@@ -62,7 +62,7 @@ def shared_charts(runs: Mapping[str, Curves], over: str) -> list[Chart]:
         "lr": "Step size (lr)",
         "update_ratio": "Update ratio",
         "steps_per_second": "Training steps per second",
-        "nonfinite": "Episodes whose return was no usable number",
+        "nonfinite": "Episodes with a return that is not finite",
         **_NOVELTY,
         **{name: _info_title(name) for name in info if name not in (*_NOVELTY, CENTER)},
     }
@@ -83,7 +83,7 @@ def shared_charts(runs: Mapping[str, Curves], over: str) -> list[Chart]:
 
 
 def own_charts(run: Curves, workers: Mapping[str, Array], over: str) -> list[Chart]:
-    """Charts of one run alone: its population and its workers."""
+    """Return the charts of a single run: its population and its workers."""
     unit, charts = X_AXES[over][1], []
     if run.population:
         at = run.at(over, run.population["generation"])
@@ -92,7 +92,7 @@ def own_charts(run: Curves, workers: Mapping[str, Array], over: str) -> list[Cha
         title = "Returns of the population, in quantiles"
         charts.append(Chart(title, unit, [Line("median", at, middle)], areas, note=_cut([run])))
     generations = np.unique(workers.get("generation", ()))
-    for column, title in _OF_WORKERS.items() if workers else ():
+    for column, title in _WORKER_TITLES.items() if workers else ():
         of = [workers[column][workers["generation"] == one] for one in generations]
         low, middle, high = np.array([np.quantile(values, (0.0, 0.5, 1.0)) for values in of]).T
         at = run.at(over, generations)
@@ -103,26 +103,29 @@ def own_charts(run: Curves, workers: Mapping[str, Array], over: str) -> list[Cha
 
 
 def paths(archived: Archived) -> Chart:
-    """Chart the way of each centre through the plane; a single number stands over generations."""
+    """Return a chart of each centre's path in behaviour space; over generations if that has one dimension."""
     alone = archived.behaviours.shape[1] == 1
-    places = np.column_stack([archived.generations, archived.places()]) if alone else archived.places()
-    across, upwards = ("generations", "behaviour") if alone else ("behaviour, first number", "second number")
+    positions = archived.positions()
+    if alone:
+        positions = np.column_stack([archived.generations, positions])
+    labels = ("generations", "behaviour") if alone else ("behaviour, first dimension", "second dimension")
     lines = []
     for number in np.unique(archived.centers).tolist():
-        x, y = places[archived.centers == number].T
+        x, y = positions[archived.centers == number].T
         lines.append(Line(f"centre {number}", x, y, number, strong=True))
-    return Chart("Behaviours in the archive", across, lines, what=upwards)
+    return Chart("Behaviours in the archive", labels[0], lines, what=labels[1])
 
 
 def coverage(archived: Archived, run: Curves, over: str) -> Chart:
-    """Chart how many cells of the plane held a behaviour; they divide what was reached by the end."""
-    places = archived.places()
-    low, high = places.min(axis=0), places.max(axis=0)
-    cells = np.minimum((places - low) / np.where(high > low, high - low, 1.0) * CELLS, CELLS - 1).astype(int)
+    """Return a chart of the number of visited cells. The grid spans the final range of behaviours."""
+    positions = archived.positions()
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    scaled = (positions - low) / np.where(high > low, high - low, 1.0) * CELLS
+    cells = np.minimum(scaled, CELLS - 1).astype(int)
     _, first = np.unique(cells, axis=0, return_index=True)
     count = np.cumsum(np.isin(np.arange(len(cells)), first)).astype(np.float64)
     line = Line("cells", run.at(over, archived.generations.astype(np.float64)), count, steps=True)
-    note = f"what is above in {CELLS} cells along each number"
+    note = f"the range of the chart above, divided into {CELLS} cells per dimension"
     return Chart("Cells with a behaviour", X_AXES[over][1], [line], note=note)
 
 

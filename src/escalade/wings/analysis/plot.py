@@ -1,4 +1,4 @@
-"""Learning curves of any runs in one picture."""
+"""Draw learning curves of runs into one picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from escalade.errors import InputError
 from escalade.media.charts import Chart, write_charts
 from escalade.media.curves import X_AXES, axis_of, learning_curve
 from escalade.storage.files import path_of, read_bytes
-from escalade.support.numbers import whole_number
+from escalade.support.numbers import counted, whole_number
 from escalade.wings.analysis.bands import Band, band, band_charts, curve_of
 from escalade.wings.analysis.groups import AnyRun, RunGroup, group_runs
 
@@ -20,11 +20,11 @@ Over = Literal["steps", "seconds", "generations", "episodes"]
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that was drawn, which a notebook shows if it is a png."""
+    """Path of a picture. Notebooks display it if it is a png."""
 
     path: Path
     left_out: tuple[str, ...] = ()
-    """Runs that are not in it, in words: those without an evaluation yet."""
+    """Messages about runs that are not in the picture because they have no evaluation yet."""
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -42,25 +42,26 @@ def plot(
     group_by: str | Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
 ) -> Picture:
-    """Draw runs: one in full, the seeds of a configuration as one curve, configurations beside each other.
+    """Draw the learning curves of runs.
 
-    One run is drawn with its population (:func:`escalade.media.curves.plot_run`). Of several, only the
-    evaluations are drawn: for each configuration their interquartile mean over the runs, with a
-    bootstrap interval (:func:`escalade.wings.analysis.bands.band`), in a panel for each environment.
+    A single run is drawn with its population (:func:`escalade.media.curves.plot_run`). With several runs,
+    only evaluations are drawn: one curve per configuration, the interquartile mean over its runs with a
+    bootstrap interval (:func:`escalade.wings.analysis.bands.band`), in one panel per environment.
 
     Args:
         runs: run folders, or folders of runs.
-        output: the picture, png, pdf or svg.
-        x: what curves are over: ``steps`` of training, ``seconds``, ``generations`` or ``episodes``.
-        smooth: each point is the mean of this many in a row, the last of which is its own.
-        group_by: the option, or options, by which runs are told apart, instead of their whole configuration.
-        labels: names for the curves, in their order.
+        output: path of the picture, png, pdf or svg.
+        x: x axis: ``steps`` of training, ``seconds``, ``generations`` or ``episodes``.
+        smooth: window of the trailing mean, in evaluations.
+        group_by: option, or options, that define a configuration. None compares all options, as
+            :func:`escalade.wings.analysis.groups.group_runs` describes.
+        labels: names of the curves, in order.
 
     Returns:
-        The picture, and what it leaves out.
+        The path of the picture, and the runs that are not in it.
 
     Raises:
-        InputError: a folder is no run, nothing can be drawn, or an argument is wrong.
+        InputError: a folder is not a run, there is nothing to draw, or an argument is wrong.
         StorageFailure: the picture could not be written.
     """
     if x not in X_AXES:
@@ -71,29 +72,27 @@ def plot(
     if len(every) == 1:
         curves, title = every[0].curves, groups[0].task if labels is None else labels[0]
         if not len(curves.progress["generation"]):
-            raise InputError(f"{every[0].folder.path} has no generation yet: there is no curve to draw")
+            raise InputError(f"nothing to draw: {every[0].folder.path} has not finished a generation yet")
         drawn = GroupCharts([replace(learning_curve(curves, x, smooth), title=title)], "", ())
     else:
         drawn = charts_of(groups, x, smooth)
         if not drawn.charts:
-            raise InputError(
-                f"none of the {len(every)} runs has an evaluation yet: there is no curve to draw"
-            )
+            raise InputError(f"nothing to draw: none of the {len(every)} runs has an evaluation yet")
     write_charts(drawn.charts, output, drawn.caption)
     return Picture(path_of(output), drawn.left_out)
 
 
 class GroupCharts(NamedTuple):
-    """A chart for each task, with one curve for each configuration."""
+    """One chart per task, with one curve per configuration."""
 
     charts: list[Chart]
     caption: str
     left_out: tuple[str, ...]
-    """Runs that have no evaluation yet, in words."""
+    """Messages about runs that have no evaluation yet."""
 
 
 def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupCharts:
-    """Return the charts of these groups."""
+    """Return one chart per task, with one curve per group."""
     x = axis_of((run.curves.progress for group in groups for run in group.runs), x)
     panels: dict[str, dict[str, Band]] = {}
     targets: dict[str, set[float | None]] = {}
@@ -118,6 +117,7 @@ def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunG
     if len(labels) != len(groups) or len(different) < len(groups):
         curves = "; ".join(f"{group.task}: {group.label}" for group in groups)
         raise InputError(
-            f"`labels`: {len(labels)} given for {len(groups)} curves, give each its own: {curves}"
+            f"`labels` has {counted(len(labels), 'name')} for {len(groups)} curves; pass distinct names for: "
+            f"{curves}"
         )
     return [replace(group, label=label) for group, label in zip(groups, labels, strict=True)]

@@ -1,4 +1,4 @@
-"""A report of runs: read what their folders hold, and write one HTML file."""
+"""Write a report of runs as one HTML file."""
 
 from __future__ import annotations
 
@@ -25,36 +25,34 @@ def report(
     runs: str | PathLike[str] | Sequence[str | PathLike[str]],
     output: str | PathLike[str] = "report.html",
     *,
-    over: Over = "steps",
+    x: Over = "steps",
     video: bool = False,
 ) -> Path:
-    """Write a report of runs into one HTML file, which needs no other file and no network.
+    """Write a report of runs into one self-contained HTML file.
 
-    A report of several configurations begins with the tables of :func:`escalade.compare` and with one curve
-    for each configuration.
+    A report of several configurations starts with the tables of :func:`escalade.compare` and one curve per
+    configuration.
 
     Args:
-        runs: run folders, or one; a run that still goes on is reported as far as it is. A folder of runs,
-            such as that of ``--seeds``, stands for the runs in it; the folder of a sweep for the runs of its
-            best trial, and adds what the sweep found.
-        output: the file, ``x.html``; one of that name is replaced.
-        over: what curves are drawn over: ``steps`` of training, ``seconds``, ``generations`` or
-            ``episodes``.
-        video: whether to film the latest policy of each run first, into its folder's video.mp4. A film
-            that is there already, video.mp4 or video.gif, is shown in any case.
+        runs: one or several run folders, finished or not. A folder of runs, such as that of ``--seeds``,
+            adds all runs in it. A sweep's folder adds the runs of its best trial and the sweep's findings.
+        output: path of the file, ``x.html``. An existing file is replaced.
+        x: x axis of the curves: ``steps`` of training, ``seconds``, ``generations`` or ``episodes``.
+        video: film the latest policy of each run first, into video.mp4 in its folder. Without it, an
+            existing video.mp4 or video.gif is shown.
 
     Returns:
-        The file.
+        The path of the file.
 
     Raises:
-        InputError: a folder is no run and no sweep, a sweep is at work in it or has no trial that ended,
+        InputError: a folder is neither a run nor a sweep, a sweep is still running or has no finished trial,
             an argument is wrong, or a film cannot be made.
         EnvironmentFailure: the environment raised while it was filmed.
         StorageFailure: the disk is full.
     """
     places = paths_of(runs)
-    if over not in X_AXES:
-        raise InputError(f"`over` {over!r} must be one of {', '.join(X_AXES)}")
+    if x not in X_AXES:
+        raise InputError(f"`x` {x!r} must be one of {', '.join(X_AXES)}")
     output = path_of(output, "choose another `output`")
     check_output(output, ".html", ".htm")
     collections: list[Collection] = []
@@ -65,7 +63,7 @@ def report(
     folders = find_runs(places)
     named = zip(folders, _names(folders), strict=True)
     reported = [Reported(read_facts(folder), name) for folder, name in named]
-    axis = axis_of((run.facts.curves.progress for run in reported), over)
+    axis = axis_of((run.facts.curves.progress for run in reported), x)
     check_installed("a report", "plot", "matplotlib")
     if video:
         from escalade.api.evaluate import render
@@ -79,7 +77,7 @@ def report(
 
 
 def _names(folders: Sequence[RunFolder]) -> list[str]:
-    """Return the paths of folders below the one that holds all of them."""
+    """Return the paths of folders relative to their common parent."""
     paths = [folder.path.resolve() for folder in folders]
     above = os.path.commonpath([path.parent for path in paths])
     return [str(path.relative_to(above)) for path in paths]

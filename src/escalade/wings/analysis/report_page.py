@@ -1,4 +1,4 @@
-"""A report of runs: one HTML file that needs nothing else, in light and dark, on a phone and on a desk."""
+"""The HTML page of a report: self-contained, in light and dark mode, for phones and desktops."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def page(
     sweeps: Sequence[Collection] = (),
     compared: tuple[Comparison, GroupCharts] | None = None,
 ) -> str:
-    """Return the page.
+    """Return the page as HTML.
 
     Args:
-        runs: at least one.
-        over: what curves are drawn over: a key of :data:`escalade.media.curves.X_AXES`.
-        sweeps: those that runs come from.
-        compared: the comparison of the runs' configurations, if there are several.
+        runs: at least one run.
+        over: x axis of the curves, a key of :data:`escalade.media.curves.X_AXES`.
+        sweeps: sweeps that the runs belong to.
+        compared: comparison of the configurations, if there are several.
     """
     title = ", ".join(dict.fromkeys(run.facts.task for run in runs))
     many = "a run" if len(runs) == 1 else f"{len(runs)} runs"
@@ -48,7 +48,7 @@ def page(
         _learning(runs, over),
         _section("Configuration", _configuration(runs)),
         _section("Versions", _versions(runs)),
-        _section("To run it again", "".join(_commands(run, len(runs) > 1) for run in runs)),
+        _section("Reproduce", "".join(_commands(run, len(runs) > 1) for run in runs)),
     ]
     return Template(_PAGE.read_text()).substitute(title=_e(title), many=many, sections="".join(sections))
 
@@ -60,19 +60,19 @@ def chart_html(chart: Chart) -> str:
 
 
 def _image(title: str, kind: str, data: bytes, words: str = "", caption: str = "") -> str:
-    """Return a picture as an HTML figure that needs no other file."""
+    """Return a picture as an HTML figure with embedded data."""
     below = f"<figcaption>{_e(caption)}</figcaption>" if caption else ""
     image = f'<img class="plot" alt="{_e(words or title)}" src="{_data_url(kind, data)}">'
     return f"<figure><h3>{_e(title)}</h3>{image}{below}</figure>"
 
 
 def _data_url(kind: str, data: bytes) -> str:
-    """Return an address that holds the data itself."""
+    """Return a data URL."""
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
 def _sweep(sweep: Collection) -> str:
-    chosen = f"<h3>Chosen by the best trial</h3>{_pairs(sweep.best)}" if sweep.best else ""
+    chosen = f"<h3>Options of the best trial</h3>{_pairs(sweep.best)}" if sweep.best else ""
     pictures = "".join(_image(title, "image/png", read_bytes(path)) for title, path in sweep.pictures)
     shown = f'<h3>Trials</h3><div class="charts">{pictures}</div>' if pictures else ""
     return _section(f"Sweep: {sweep.name}", _pairs(sweep.facts) + chosen + shown)
@@ -113,9 +113,9 @@ def _configuration(runs: Sequence[Reported]) -> str:
     parts = []
     if several:
         same = "<p>All options are the same.</p>"
-        parts.append(f"<h3>What differs</h3>{_columns(runs, options, differ) if differ else same}")
+        parts.append(f"<h3>Differences</h3>{_columns(runs, options, differ) if differ else same}")
     if changed:
-        heading = "Shared, and not the default" if several else "Not the default"
+        heading = "Shared, changed from the default" if several else "Changed from the default"
         parts.append(f"<h3>{heading}</h3>{_pairs(changed)}")
     if rest:
         summary = f"<summary>{len(rest)} options at their defaults</summary>"
@@ -124,7 +124,7 @@ def _configuration(runs: Sequence[Reported]) -> str:
 
 
 def _columns(runs: Sequence[Reported], values: Sequence[Mapping[str, str]], names: Sequence[str]) -> str:
-    """A row a run, a column a name."""
+    """Return a table with one row per run and one column per name."""
     rows = zip(runs, values, strict=True)
     return _table([{"run": run.name} | {name: of.get(name, "-") for name in names} for run, of in rows])
 
@@ -132,7 +132,7 @@ def _columns(runs: Sequence[Reported], values: Sequence[Mapping[str, str]], name
 def _versions(runs: Sequence[Reported]) -> str:
     known = [run.versions for run in runs]
     if not any(known):
-        return "<p>A run records them when it ends, and none of these has.</p>"
+        return "<p>Versions are recorded at the end of a run.</p>"
     differ = differing(known)
     return _columns(runs, known, differ) if differ else _pairs(known[0])
 
@@ -141,7 +141,7 @@ def _commands(run: Reported, named: bool) -> str:
     parts = [f"<h3>{_e(run.name)}</h3>"] if named else []
     for text, command in run.commands():
         parts.append(f"<p>{_e(text)}</p>")
-        if command:  # whose lines break between two flags
+        if command:  # spans allow line breaks only between two flags
             flags = " ".join(f"<span>{_e(part)}</span>" for part in re.split(r" (?=--)", command))
             parts.append(f"<pre><code>{flags}</code></pre>")
     return "".join(parts)
@@ -173,7 +173,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _wide(table: Table) -> str:
-    """A table that scrolls sideways in a box of its own where it is wider than the page."""
+    """Return a table in a box that scrolls sideways if the table is wider than the page."""
     return f'<div class="wide" role="region" aria-label="table" tabindex="0">{table.html()}</div>'
 
 

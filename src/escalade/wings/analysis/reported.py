@@ -1,4 +1,4 @@
-"""One run as a report shows it: its tables, its options, and the commands that run it again."""
+"""One run in a report: its tables, its options, and the commands that reproduce it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from escalade.training.results import updates_of
 from escalade.wings.analysis.facts import RunFacts
 from escalade.wings.analysis.panels import Archived
 
-_MOST_NOTES = 20  # of a run, in a report
-_OWN = "It has code of yours: call escalade.train with these options and the same code, in Python."
-_EVOLVED = "It is a run of escalade.evolve: call evolve with the same module, fitness and options, in Python."
+_MOST_NOTES = 20  # per run
+_OWN = "This run uses your own code: call escalade.train in Python with the same options and code."
+_EVOLVED = "This is a run of escalade.evolve: call it in Python with the same module, fitness and options."
 
 
 @dataclass(frozen=True)
 class Reported:
-    """A run and its name in a report. What is read from its folder is read once."""
+    """A run and its name in a report. Files are read lazily, and only once."""
 
     facts: RunFacts
     name: str
 
     @cached_property
     def options(self) -> dict[str, str]:
-        """Every option, as text."""
+        """All options as text."""
         return {key: text_of(value) for key, value in self.facts.options.items() if key != "run_dir"}
 
     @property
@@ -42,20 +42,20 @@ class Reported:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of packages, which a run records when it ends."""
+        """Versions of packages, recorded at the end of a run."""
         found: dict[str, str] = self.facts.summary.get("versions", {})
         return found
 
     @cached_property
     def workers(self) -> dict[str, Array]:
-        """Rows of workers or nodes: generation, steps per second, idle share; empty if there are none."""
+        """Columns of workers or nodes: generation, steps per second, idle share; empty without workers."""
         table = table_of(self.facts.folder.workers)
         columns = ("generation", "env_steps_per_second", "idle_share") if table.get("generation") else ()
         return {column: numbers_of(table[column]) for column in columns}
 
     @cached_property
     def archived(self) -> Archived | None:
-        """The archive in the latest checkpoint; None if the run searches for no novelty, or has none yet."""
+        """Novelty archive of the latest checkpoint; None without novelty search or before a checkpoint."""
 
         def read(content: Stored) -> Archived | None:
             behaviours, origins = read_archive(content.tensors)
@@ -84,29 +84,29 @@ class Reported:
         }
 
     def commands(self) -> list[tuple[str, str]]:
-        """Return the commands that run it again, each after its purpose; no command if that needs Python."""
+        """Return pairs of a purpose and a command that reproduces the run, or "" if that needs Python."""
         config = self.facts.config
         if config is None:
             return [(_EVOLVED, "")]
         if self.facts.own_size is not None or of_a_script(vars(config)):
             return [(_OWN, "")]
-        again = [("Trains with the same options and seed, until the same limit:", train_command(config))]
+        again = [("Train with the same options and seed until the same limit:", train_command(config))]
         summary = self.facts.summary
-        chosen = summary.get("solved") and summary.get("center") is not None  # by the target, of several
+        chosen = summary.get("solved") and summary.get("center") is not None  # one of several centres
         if not chosen and (count := updates_of(summary)):
-            # The clock and people end it elsewhere, and so does a target if the run was resumed with another.
+            # Time limits, interrupts and targets changed on resume can stop a repetition at another update.
             nothing_else: dict[str, Any] = {"seconds": None, "env_steps": None, "target_return": None}
             same = train_command(config.replace(generations=count, **nothing_else))
-            again.append((f"Makes the same {counted(count, 'update')} of the centre, bit for bit:", same))
+            again.append((f"Repeat exactly the same {counted(count, 'update')} of the centre:", same))
         return again
 
     def notes(self) -> list[str]:
-        """Return the notes of the run, and what is missing of it."""
+        """Return the notes of the run, and a note if it has not ended."""
         path = self.facts.folder.notes
-        said = read_notes(path)
-        notes = said[-_MOST_NOTES:]
-        if len(said) > len(notes):
-            notes.insert(0, f"{len(said) - len(notes)} earlier notes are in {path.name}")
+        written = read_notes(path)
+        notes = written[-_MOST_NOTES:]
+        if len(written) > len(notes):
+            notes.insert(0, f"{len(written) - len(notes)} earlier notes are in {path.name}")
         if not self.facts.summary:
-            notes.append("the run has not ended: this is how far it is")
+            notes.append("the run has not ended; this report shows its current state")
         return notes

@@ -1,4 +1,4 @@
-"""Methods across several tasks: scores between two bounds, and their statistics after Agarwal et al. 2021."""
+"""Normalised scores of methods across several tasks, and their statistics after Agarwal et al. 2021."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from escalade.wings.analysis.statistics import (
 
 Array = NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
-"""The returns that count as scores of 0 and of 1, by task."""
+"""Returns that score 0 and 1, by task."""
 
 _THRESHOLDS = 101
 
 
 @dataclass(frozen=True)
 class MethodScore:
-    """The scores of one method on all tasks."""
+    """Scores of one method on all tasks."""
 
     label: str
     runs: int
-    """Number of runs on all tasks together."""
+    """Number of runs on all tasks."""
     score: Estimate
-    """Interquartile mean of all runs' scores."""
+    """Interquartile mean of the scores of all runs."""
     profile: Band
-    """Share of runs, every task counting the same, that score above each of ``profile.at``."""
+    """Share of runs that score above each threshold in ``profile.at``. Tasks have equal weight."""
 
 
 @dataclass(frozen=True)
 class Improvement:
-    """The probability that a run of ``first`` beats one of ``second`` on a task drawn at random."""
+    """Probability that a run of ``first`` beats a run of ``second`` on a random task."""
 
     first: str
     second: str
@@ -52,22 +52,22 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Scores:
-    """The result of :func:`score`."""
+    """Result of :func:`score`."""
 
     bounds: dict[str, tuple[float, float]]
     methods: tuple[MethodScore, ...]
     improvements: tuple[Improvement, ...]
     left_out: dict[str, tuple[str, ...]]
-    """Methods that have no run on some of the tasks, and those tasks."""
+    """Methods without runs on some tasks, and these tasks."""
 
 
 def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) -> Scores:
-    """Score methods on several tasks: ``(return - low) / (high - low)``, with the task's own bounds.
+    """Score methods on several tasks: ``(return - low) / (high - low)``, with the bounds of each task.
 
     Args:
-        returns: of runs, by task, by method. A method that lacks a task is left out. A run whose return is
-            NaN, as where it diverged, scores 0.
-        bounds: of every task, ``(low, high)``; where smaller returns are better, ``low`` is larger.
+        returns: returns of runs, by method and task. A method without runs on some task is left out. A run
+            with the return NaN, such as one that diverged, scores 0, or the lowest score if that is below 0.
+        bounds: ``(low, high)`` of each task. If smaller returns are better, ``low`` is the larger number.
 
     Raises:
         InputError: bounds are missing, equal or not finite, or no method has runs on all tasks.
@@ -78,8 +78,8 @@ def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) 
     whole = {label: of for label, of in returns.items() if not missing[label]}
     if not whole:
         raise InputError(
-            f"no configuration has runs with a return on all {len(tasks)} tasks: say with `group_by` which "
-            "options make a method, such as strategy"
+            f"no configuration has runs with a return on all {len(tasks)} tasks; set `group_by` to the "
+            "options that define a method, such as strategy"
         )
     of_tasks = [_normalised({label: of[task] for label, of in whole.items()}, bounds[task]) for task in tasks]
     scores = {label: [of[label] for of in of_tasks] for label in whole}
@@ -95,10 +95,10 @@ def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) 
 
 
 def parse_bounds(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
-    """Bounds as they are typed: ``CartPole-v1=20,500``, one a task.
+    """Parse bounds such as ``CartPole-v1=20,500``, one text per task.
 
     Raises:
-        InputError: a text is written in another way.
+        InputError: a text has a different form.
     """
     found = {}
     for text in texts:
@@ -114,12 +114,12 @@ def parse_bounds(texts: Iterable[str]) -> dict[str, tuple[float, float]]:
 
 
 def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return the bounds of the tasks; raise InputError if they do not fit them."""
+    """Return the bounds of the tasks. Raise InputError if a task has no valid bounds."""
     for task in tasks:
         if task not in bounds:
             raise InputError(
-                f"`normalize` has no bounds for {task}: give {task}=LOW,HIGH, the returns that score 0 and "
-                "1, such as a random policy's and the target"
+                f"`normalize` has no bounds for {task}; add {task}=LOW,HIGH, the returns that score 0 and 1, "
+                "such as that of a random policy and the target"
             )
         low, high = bounds[task]
         if not math.isfinite(high - low) or low == high:
@@ -128,7 +128,7 @@ def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, flo
 
 
 def _normalised(returns: Mapping[str, Sequence[float]], bounds: tuple[float, float]) -> dict[str, Array]:
-    """Scores of a task's runs, by method. One without a return has 0, or the lowest there is, if below 0."""
+    """Return the scores of a task's runs by method. NaN becomes 0, or the lowest score if that is below 0."""
     low, high = bounds
     scores = {name: (np.array(runs, np.float64) - low) / (high - low) for name, runs in returns.items()}
     known = np.concatenate([runs[~np.isnan(runs)] for runs in scores.values()])

@@ -1,9 +1,10 @@
-"""Statistics of a few runs on several tasks: Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of
-the Statistical Precipice" (arXiv 2108.13264).
+"""Statistics of a few runs on several tasks, after Agarwal et al. 2021 (arXiv 2108.13264).
 
-A method's ``scores`` are one array a task, whose last axis is that task's runs: x_{m,n} of the paper, of M
-tasks with N_m runs each, which need not be as many. Further axes may stand in front, such as resamples.
-Their library rliable has the same formulas. Its 1.2.0 fails on import beside pandas 3, and needs 15 packages.
+The paper is "Deep Reinforcement Learning at the Edge of the Statistical Precipice". The ``scores`` of a
+method are one array per task with runs on the last axis: x_{m,n} of the paper, for M tasks with N_m runs
+each. Tasks may have different numbers of runs. Leading axes, such as resamples, are allowed. The authors'
+library rliable implements the same formulas, but version 1.2.0 fails on import with pandas 3 and needs 15
+packages.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _RESAMPLES = 2000
-_AT_ONCE = 50  # resamples whose numbers are in memory together
+_AT_ONCE = 50  # resamples in memory at a time
 _LEVEL = 95.0
 
 
 def interquartile_mean(values: Array, axis: int = 0) -> Array:
-    """Mean of the middle half: a quarter of the values, rounded down, is left out at either end."""
+    """Return the mean of the middle half: a quarter of the values, rounded down, is dropped at each end."""
     ordered = np.sort(values, axis=axis)
     count = ordered.shape[axis]
     kept = np.arange(count // 4, count - count // 4)
@@ -30,7 +31,7 @@ def interquartile_mean(values: Array, axis: int = 0) -> Array:
 
 
 def interquartile_score(scores: Sequence[Array]) -> Array:
-    """Interquartile mean of all runs on all tasks together (section 4.3); each run counts once.
+    """Return the interquartile mean over all runs on all tasks (section 4.3). Runs have equal weight.
 
     Returns:
         Shape (...), without the axis of runs.
@@ -39,9 +40,9 @@ def interquartile_score(scores: Sequence[Array]) -> Array:
 
 
 def performance_profile(scores: Sequence[Array], thresholds: Array) -> Array:
-    """Share of runs that score above each threshold (section 4.2).
+    """Return the share of runs that score above each threshold (section 4.2).
 
-    F(tau) = 1/M sum_m 1/N_m sum_n [x_{m,n} > tau]: every task counts the same.
+    F(tau) = 1/M sum_m 1/N_m sum_n [x_{m,n} > tau]: tasks have equal weight.
 
     Returns:
         Shape (..., thresholds).
@@ -51,10 +52,10 @@ def performance_profile(scores: Sequence[Array], thresholds: Array) -> Array:
 
 
 def probability_of_improvement(first: Sequence[Array], second: Sequence[Array]) -> Array:
-    """Probability that a run of ``first`` beats one of ``second`` on a task drawn at random (section 4.3).
+    """Return the probability that a run of ``first`` beats one of ``second`` on a random task (section 4.3).
 
-    P(X > Y) = 1/M sum_m 1/(N_m K_m) sum_i sum_j S(x_{m,i}, y_{m,j}), where S is 1 if x is larger, and 1/2 if
-    they are equal: the statistic of Mann and Whitney, over its largest value.
+    P(X > Y) = 1/M sum_m 1/(N_m K_m) sum_i sum_j S(x_{m,i}, y_{m,j}), with S = 1 if x is larger and S = 1/2 if
+    they are equal. This is the Mann-Whitney statistic, divided by its maximum.
 
     Returns:
         Shape (...), without the axis of runs.
@@ -67,19 +68,19 @@ def probability_of_improvement(first: Sequence[Array], second: Sequence[Array]) 
 
 
 def interval(statistic: Callable[[list[Array]], Array], samples: Sequence[Array]) -> tuple[Array, Array]:
-    """Ends of the 95 % interval of a statistic: the stratified percentile bootstrap's (section 4.1).
+    """Return the bounds of a statistic's 95 % interval, by stratified percentile bootstrap (section 4.1).
 
     The same samples give the same interval.
 
     Args:
-        statistic: takes resamples of all ``samples``, each with an axis of resamples in front, and gives one
-            value, or one array, a resample.
-        samples: arrays whose first axis is runs. Runs are drawn whole, with replacement, from each array by
-            itself, as many as it has.
+        statistic: function of resamples of all ``samples``, each with a leading axis of resamples. Returns
+            one value, or one array, per resample.
+        samples: arrays whose first axis is runs. Each array is resampled separately: whole runs are drawn
+            with replacement, as many as it has.
     """
-    chance, found = np.random.default_rng(0), []
+    rng, found = np.random.default_rng(0), []
     for _ in range(_RESAMPLES // _AT_ONCE):
-        drawn = [of[chance.integers(len(of), size=(_AT_ONCE, len(of)))] for of in samples]
+        drawn = [of[rng.integers(len(of), size=(_AT_ONCE, len(of)))] for of in samples]
         found.append(statistic(drawn))
     beyond = (100 - _LEVEL) / 2
     low, high = np.percentile(np.concatenate(found), [beyond, 100 - beyond], axis=0)
@@ -88,7 +89,7 @@ def interval(statistic: Callable[[list[Array]], Array], samples: Sequence[Array]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic, and the ends of its 95 % interval, which are None if no sample has two runs."""
+    """A statistic and the bounds of its 95 % interval, which are None if no sample has two runs."""
 
     value: float
     low: float | None

@@ -1,4 +1,4 @@
-"""Follow a run from outside: what its folder says, as it grows; the command ``watch``."""
+"""Follow a run in another process by reading its folder; the command ``watch``."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from escalade.training.closing import closing_lines, resuming
 _POLL_SECONDS = 0.5
 
 State = Literal["running", "ended", "failed", "killed"]
-"""``failed``: it ended by itself, and left no summary of how."""
+"""``failed`` means that the process ended without writing a summary."""
 
 
 class News(NamedTuple):
-    """The findings of a look at a run's folder."""
+    """New rows and current state of a run."""
 
     rows: list[Row]
-    """Rows since the look before."""
+    """Rows since the previous call."""
     state: State
     process: str
-    """The process that runs it, or ran it until it was killed: ``process 12 on host``; empty if unknown."""
+    """Process of the run, such as ``process 12 on host``; empty if unknown."""
 
 
 class Watch:
-    """Looks at the folder of a run that another process runs, or has run. Nothing is written.
+    """Read-only view of a run in another process, running or ended.
 
     Args:
-        run: the run's folder, or what :func:`escalade.train` returned.
+        run: folder of the run, or the result of :func:`escalade.train`.
 
     Raises:
-        InputError: there is no run in it.
+        InputError: the folder is not a run.
     """
 
     def __init__(self, run: str | PathLike[str]) -> None:
         self.folder = RunFolder.open(run)
         self.goals = _goals(self.folder)
-        self._seen = 0  # the last generation that was given
-        self._read: tuple[int, int] | None = None  # the file and the size of what was read last
+        self._seen = 0  # last generation that was returned
+        self._read: tuple[int, int] | None = None  # inode and size of progress.csv when it was last read
 
     def look(self) -> News:
         """Return the new rows and the state of the run.
@@ -57,7 +57,7 @@ class Watch:
         Raises:
             InputError: progress.csv is damaged.
         """
-        held, process = self.folder.lock.look()  # first: rows that come before an end are then read too
+        held, process = self.folder.lock.look()  # before the rows, so that the last rows are not missed
         state: State
         if held in ("held", "killed"):
             state = "running" if held == "held" else "killed"
@@ -68,7 +68,7 @@ class Watch:
         return News(self._new_rows(), state, process)
 
     def _new_rows(self) -> list[Row]:
-        """The rows since the last look; those that a resumed run has begun again come again."""
+        """Return the rows since the previous call, and again those repeated by a resumed run."""
         progress = self.folder.progress
         if not progress.exists():
             self._seen, self._read = 0, None
@@ -86,7 +86,7 @@ class Watch:
 
 def _goals(folder: RunFolder) -> Goals:
     found = read_either(folder)
-    if not isinstance(found, Config):  # of evolve, whose limits are not in its folder
+    if not isinstance(found, Config):  # runs of evolve do not store their limits
         title = f"{found.get('module')}: {found.get('strategy')}, population {found.get('population')}"
         return Goals(title, minimize=found.get("direction") == "minimize", print_evaluations=False)
     title = f"{found.env}: {found.strategy}, population {found.population}"
@@ -94,19 +94,19 @@ def _goals(folder: RunFolder) -> Goals:
 
 
 def add_watch(commands: Any) -> None:
-    """``escalade watch``."""
+    """Add the command ``watch``."""
     parser = add_command(
         commands,
         "watch",
         "RUN",
         _watch,
-        more="It ends when the run ends; Ctrl-C leaves the run running. Exit code 1: the run was killed or\n"
-        "failed.",
+        more="Stops when the run ends. Ctrl-C stops watching, not the run. The exit code is 1 if the run\n"
+        "was killed or failed.",
         examples=["runs/CartPole-v1/ars-seed0-20250101-120000"],
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     parser.add_argument(
-        "--once", action="store_true", help="print how the run is now, and end (default: follow it)"
+        "--once", action="store_true", help="print the current state and exit (default: follow the run)"
     )
 
 
@@ -143,6 +143,6 @@ def _end(watch: Watch, news: News) -> int:
         for line in closing_lines(folder.read_summary(), folder.path):
             say(with_flags(line, {name: flag(name) for name in RESUMABLE}))
         return 0
-    was = f"was killed ({news.process})" if news.state == "killed" else "failed: it left no summary"
-    say(f"the run {was}; go on with: {resuming(folder.path, is_evolved(folder))}")
+    was = f"was killed ({news.process})" if news.state == "killed" else "failed without writing a summary"
+    say(f"the run {was}; to resume: {resuming(folder.path, is_evolved(folder))}")
     return 1

@@ -1,1 +1,1 @@
-"""Environments and strategies before a run: which there are, whether they can be trained on, and how fast."""
+"""Checks before a run: list environments, test environments and strategies, measure speed."""

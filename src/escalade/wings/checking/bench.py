@@ -1,4 +1,4 @@
-"""The share of the simulators' speed that training gets: useful steps over raw ones, measured in turns."""
+"""Benchmark of training against the raw simulator: useful over raw steps per second, measured in turns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from escalade.training.policy_objective import PolicyObjective
 
 @dataclass(frozen=True)
 class Measurement:
-    """Medians over alternating runs, in environment steps a second of all workers together."""
+    """Result of :func:`bench`: medians over the rounds, in environment steps per second of all workers."""
 
     useful: float
     raw: float
@@ -44,7 +44,7 @@ class Measurement:
 
 
 class RawSimulator:
-    """Random actions in a simulator as an engine's work: each item steps every slot for a while."""
+    """Work of an engine that takes random actions: each item steps all slots for some seconds."""
 
     def __init__(self, environment: Environment, slots: int) -> None:
         self._random = RandomSlots(environment, slots)
@@ -64,28 +64,28 @@ class RawSimulator:
         self._random.close()
 
 
-_BATCHES = 16  # of actions, drawn beforehand: choosing them is not the simulator's time
-_LATER = 999  # the generation whose population is measured, from 0
+_BATCHES = 16  # of actions, sampled in advance so that sampling is not measured
+_LATER = 999  # index of the generation whose population size is measured
 
 
 def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str], None]) -> Measurement:
     """Measure training against the raw simulator, in ``rounds`` alternating turns.
 
-    Raw steps use the same backend, the same number of processes, and as many slots in each as
-    training has. A turn of training is at least one generation, policy update included. A population with
-    a schedule is measured as it is in generation 1,000.
+    Raw steps use the same backend and the same numbers of processes and slots as training. A turn of training
+    takes at least one generation, including the policy update. A scheduled population has its size of
+    generation 1,000.
     """
     population = config.members(_LATER)
     config = config.replace(population=population)
     if not 0 < seconds < math.inf:
         raise InputError("`seconds` must be a number above 0")
     if "worker_resources" in ENGINES[config.engine].options:
-        raise InputError(f"`engine={config.engine}`: bench measures this machine alone: leave it out")
+        raise InputError(f"`engine={config.engine}`: bench measures only this machine; remove the option")
     parts = make_parts(config)
     config = with_workers(config, parts.environment)
     workers = config.worker_count
     if workers == 0 and not parts.environment.batched:
-        raise InputError("`workers=0`: bench measures worker processes, so use at least 1")
+        raise InputError("`workers=0`: bench measures worker processes; use at least 1")
     parts.environment = settle_backend(limited(parts.environment))
     useful: list[float] = []
     raw: list[float] = []
@@ -96,7 +96,7 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
         setup = partial(RawSimulator, parts.environment, slots)
         raw_engine = engines.enter_context(closing(start_engine(config.engine, setup, workers)))
         turn = _TrainingTurns(config, parts, training)
-        turn.run(0.0)  # warm-up: first contact with every page and cache
+        turn.run(0.0)  # warm up memory and caches
         raw_engine.run(0.2, max(1, workers))
         for number in range(rounds):
             raw.append(sum(map(float, raw_engine.run(seconds, max(1, workers)).in_order())))
@@ -118,7 +118,7 @@ def bench(config: Config, *, seconds: float, rounds: int, report: Callable[[str]
 
 
 class _TrainingTurns:
-    """Generations as the loop runs them, without evaluations and files."""
+    """Runs generations as the training loop does, without evaluations and files."""
 
     def __init__(self, config: Config, parts: Parts, engine: Engine) -> None:
         interrupts = Interrupts()
@@ -127,7 +127,7 @@ class _TrainingTurns:
         self._loop = Loop(objective, strategy, Limits(), eval_every=0, interrupts=interrupts)
 
     def run(self, seconds: float) -> float:
-        """Useful steps a second over at least ``seconds`` and one generation."""
+        """Return useful steps per second, over at least ``seconds`` and at least one generation."""
         began, before = time.perf_counter(), self._loop.progress.total.env_steps
         while True:
             if self._loop.generation() is None:
@@ -138,7 +138,7 @@ class _TrainingTurns:
 
 
 class RandomSlots:
-    """Random actions in all slots of an environment, without a policy: the most that training can reach."""
+    """Random actions in all slots of an environment, without a policy: an upper bound on training speed."""
 
     def __init__(self, environment: Environment, slots: int) -> None:
         self._vector = vectorize(environment, slots)
@@ -150,20 +150,20 @@ class RandomSlots:
         self._steps = 0
 
     def begin(self, seeds: NDArray[np.int64] | None = None) -> float:
-        """Begin an episode in each slot, and return the seconds that one took."""
+        """Reset all slots, and return the seconds per reset."""
         began = time.perf_counter()
         self._vector.reset(self._slots, self._slots if seeds is None else seeds)
         return (time.perf_counter() - began) / len(self._slots)
 
     def step_for(self, seconds: float) -> float:
-        """Return the steps a second over about ``seconds``, and over one step in each slot at least."""
+        """Return steps per second over about ``seconds``, and at least one step in each slot."""
         began, before = time.perf_counter(), self._steps
         while self._steps == before or time.perf_counter() - began < seconds:
             self.step()
         return (self._steps - before) * len(self._slots) / (time.perf_counter() - began)
 
     def step(self) -> None:
-        """Take a step in each slot; ended episodes begin anew where the backend refills its slots."""
+        """Take a step in each slot, and restart ended episodes if the backend can refill slots."""
         actions = self._actions[self._steps % _BATCHES].copy()
         if self._masks is not None:
             actions = self._masks.legal(self._slots, actions)

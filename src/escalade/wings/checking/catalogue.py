@@ -1,4 +1,4 @@
-"""The environments that are installed, by family: those of Gymnasium, of packages for it, and of EnvPool."""
+"""Installed environments by family: those of Gymnasium, of third-party packages, and of EnvPool."""
 
 from __future__ import annotations
 
@@ -23,30 +23,33 @@ _FAMILY = re.compile(r"gymnasium\.envs\.(\w+)|(\w+)")
 
 @dataclass(frozen=True)
 class Listed:
-    """An environment of the list."""
+    """Facts about an installed environment."""
 
     env: str
     family: str
     observations: spaces.Space[Any] | None
-    """None where it cannot be made."""
+    """None if the environment cannot be created."""
     actions: spaces.Space[Any] | None
     max_episode_steps: int | None
     problem: str = ""
-    """The reason why it cannot be made."""
+    """Reason why it cannot be created, if any."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return the facts as plain values."""
         plain = {name: getattr(self, name) for name in ("env", "family", "max_episode_steps", "problem")}
-        seen, done = self.observations, self.actions
-        read = {"observation_space": seen and describe(seen), "action_space": done and describe(done)}
-        return plain | read
+        inputs, outputs = self.observations, self.actions
+        described = {"observation_space": inputs and describe(inputs)}
+        return plain | described | {"action_space": outputs and describe(outputs)}
 
 
 def families(word: str = "") -> dict[str, list[str]]:
-    """Ids by family; with a word, those that have it in their id or their family, in any case.
+    """Return environment ids by family, optionally filtered.
 
-    A family is a package of Gymnasium's environments, of another package for Gymnasium, or of EnvPool; an id
-    of Gymnasium's that EnvPool has too stands in Gymnasium's.
+    A family is a subpackage of Gymnasium or EnvPool, or a third-party package. Ids in both Gymnasium and
+    EnvPool are listed under Gymnasium.
+
+    Args:
+        word: part of an id or of a family, ignoring case.
     """
     register_all()
     found: dict[str, list[str]] = {}
@@ -66,7 +69,7 @@ def families(word: str = "") -> dict[str, list[str]]:
 
 
 def listed(word: str) -> Iterator[Listed]:
-    """The environments with this word, one after the other: to know its spaces, each is made."""
+    """Yield the environments that match a word. Each one is created to read its spaces."""
     for family, ids in families(word).items():
         for env_id in ids:
             try:
@@ -74,12 +77,12 @@ def listed(word: str) -> Iterator[Listed]:
             except (InputError, EnvironmentFailure) as problem:
                 yield Listed(env_id, family, None, None, None, str(problem))
                 continue
-            seen, done, limit = found.observation_space, found.action_space, found.max_episode_steps
-            yield Listed(env_id, family, seen, done, limit)
+            limit = found.max_episode_steps
+            yield Listed(env_id, family, found.observation_space, found.action_space, limit)
 
 
-def said(space: spaces.Space[Any]) -> str:
-    """A space in a few words: ``17 numbers``, ``image of 4 x 84 x 84``, ``one of 18``."""
+def brief(space: spaces.Space[Any]) -> str:
+    """Return a brief description of a space: ``17 numbers``, ``image of 4 x 84 x 84``, ``one of 18``."""
     match space:
         case spaces.Box() if is_image(space):
             return f"image of {' x '.join(map(str, space.shape))}"

@@ -1,4 +1,4 @@
-"""A check of an environment: can it be trained on, are its runs reproducible, and how fast is it?"""
+"""Check of an environment: can it be trained on, are its runs reproducible, and how fast is it?"""
 
 from __future__ import annotations
 
@@ -36,13 +36,12 @@ if TYPE_CHECKING:  # a stub alone
     from escalade.config.keywords import CheckOptions
 
 
-_STEPS = 2000  # of whole episodes with random actions, at most
-_SECONDS = 5.0  # likewise
-_REPEATED = 4  # of a discrete space, actions that are repeated
+_STEPS = 2000  # limit of the episodes with random actions
+_SECONDS = 5.0  # limit of the episodes with random actions
+_REPEATED = 4  # number of actions of a discrete space to repeat
 _SPEED_SECONDS = 1.0
 _SPEED_SLOTS = 16
-# What Gymnasium's checker warns of and Escalade has no trouble with: bounds are not needed, and other
-# scales are normalised or mapped.
+# Warnings of Gymnasium's checker that do not matter here: bounds are not needed, and scales are normalised.
 _HARMLESS = re.compile(
     r"is probably too (low|high)|recommend using a symmetric|render|environment checker might|"
     r"is different from the unwrapped version"
@@ -51,28 +50,29 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def check(env: str | Callable[..., Any], **options: Unpack[CheckOptions]) -> CheckReport:
-    """Try an environment: spaces, resets, steps, its end, purity and speed. Or try a strategy of your own.
+    """Test an environment or a user-defined strategy.
 
-    Gymnasium's own ``check_env`` is part of it. Takes a few seconds.
+    Tests spaces, resets, steps, ends of episodes, purity and speed of an environment, and runs Gymnasium's
+    ``check_env``. This takes a few seconds.
 
     Args:
-        env: Gymnasium or EnvPool id, ``package.module:Id-v0``, or a class or a function that makes one; or a
-            subclass of :class:`escalade.strategies.Strategy`, for which there is nothing else to give.
-        **options: the options of :func:`escalade.train` by which it is made: ``env_kwargs``, ``backend``,
+        env: Gymnasium or EnvPool id, ``package.module:Id-v0``, or a class or function that creates an
+            environment; or a subclass of :class:`escalade.strategies.Strategy`, without options.
+        **options: options of :func:`escalade.train` about the environment: ``env_kwargs``, ``backend``,
             ``max_episode_steps``, ``fresh_environments``, ``wrappers``, ``early_end`` and those of frames.
 
     Raises:
-        InputError: there is no such environment, it does not take these arguments, or an option is wrong.
+        InputError: the environment does not exist or rejects these arguments, or an option is wrong.
     """
     if isinstance(env, type) and issubclass(env, Strategy):
         wrong = (Finding("strategy", "failed", line) for line in check_strategy(env))
         return CheckReport(env.__name__, None, tuple(wrong), None)
     if unknown := [name for name in options if name not in CHECKED]:
         raise InputError(f"unknown option {unknown[0]!r}{nearest(unknown[0], CHECKED)}")
-    given = code_to_names({"env": env} | options)
-    if not isinstance(env := given["env"], str):
+    values = code_to_names({"env": env} | options)
+    if not isinstance(env := values["env"], str):
         raise InputError(f"`env` must be an id, a class or a function, not {type(env).__name__}")
-    config = Config(**from_values(given))
+    config = Config(**from_values(values))
     try:
         environment = find_environment(config)
         actions = ActionMap(environment.action_space)
@@ -85,7 +85,7 @@ def check(env: str | Callable[..., Any], **options: Unpack[CheckOptions]) -> Che
     rate, speed = _try("speed", _speed, environment)
     findings = (
         _spaces(environment, actions),
-        # Gymnasium refuses more than training does: what it needs is tried below.
+        # Only a warning: Gymnasium is stricter than training. The steps below test what training needs.
         _try("gymnasium's rules", _rules, environment, "warning")[1],
         _try("steps", _steps, environment)[1],
         _purity(environment, purity),
@@ -100,47 +100,46 @@ def _try(
     environment: Environment,
     failure: Status = "failed",
 ) -> tuple[float | None, Finding]:
-    """Return the number and the finding of an attempt; what the environment raises is a finding, too."""
+    """Return the number and the finding of an attempt. An exception of the environment becomes a finding."""
     try:
         number, status, detail = attempt(environment)
-    except (Exception, SystemExit) as problem:  # noqa: BLE001 - whatever the environment's own code raises
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 - code of the environment can raise anything
         cause = problem.problem if isinstance(problem, SlotError) else problem
-        said = _described(cause) + advice(environment.action_space, cause)
-        return None, Finding(name, failure, said)
+        return None, Finding(name, failure, _described(cause) + advice(environment.action_space, cause))
     return number, Finding(name, status, detail)
 
 
 def _spaces(environment: Environment, actions: ActionMap) -> Finding:
     sizes = f"{observation_size(environment.observation_space)} numbers in, {actions.outputs} out"
     if environment.text_parts:
-        sizes += f"; text is left out: {', '.join(environment.text_parts)}"
+        sizes += f"; text observations are ignored: {', '.join(environment.text_parts)}"
     if any("rescale" in part.bounding for part in actions.leaves):
-        sizes += "; the outputs -1 to 1 are scaled to the bounds of actions (`action_map=rescale`)"
+        sizes += "; outputs from -1 to 1 are scaled to the action bounds (`action_map=rescale`)"
     innermost = [part.space for part in actions.leaves]
     boxes = [part for part in innermost if isinstance(part, spaces.Box)]
     if not all((box.bounded_below & box.bounded_above).all() for box in boxes):
-        endless = "not all actions have two bounds: outputs are these actions, clipped where there is one"
-        return Finding("spaces", "warning", f"{sizes}; {endless}")
+        unbounded = "some actions are unbounded: outputs are used as actions, clipped at existing bounds"
+        return Finding("spaces", "warning", f"{sizes}; {unbounded}")
     return Finding("spaces", "ok", sizes)
 
 
 def _rules(environment: Environment) -> tuple[None, Status, str]:
     env = inner = environment.make()
-    while isinstance(inner, gymnasium.Wrapper):  # its `unwrapped` may be of another library
+    while isinstance(inner, gymnasium.Wrapper):  # `unwrapped` may belong to a different library
         inner = inner.env
     legal = LegalActions(mask_in_info(inner))
     with closed_at_end(env), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         legal.reset(seed=0)
         check_gymnasium_rules(legal if legal.masked else inner, skip_render_check=True, skip_close_check=True)
-    said = [_described(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message))]
-    if said:
-        return None, "warning", "; ".join(dict.fromkeys(said))
-    return None, "ok", "spaces, types, reset and step are as Gymnasium wants them"
+    found = [_described(entry.message) for entry in caught if not _HARMLESS.search(str(entry.message))]
+    if found:
+        return None, "warning", "; ".join(dict.fromkeys(found))
+    return None, "ok", "spaces, types, reset and step follow Gymnasium's rules"
 
 
 def _steps(environment: Environment) -> tuple[None, Status, str]:
-    """Play whole episodes with random actions; without a limit of steps, repeat single ones too."""
+    """Run episodes with random actions and, if steps are not limited, with constant actions."""
     limit = environment.max_episode_steps
     lengths, steps = _play(Player(environment, _STEPS), _SECONDS)
     if limit is None:
@@ -150,9 +149,9 @@ def _steps(environment: Environment) -> tuple[None, Status, str]:
             endless += [] if ended else [("a constant action", played)]
         if endless:
             how, played = endless[0]
-            said = f"no episode with {how} ended within {played} steps, and nothing limits them"
-            hint = f"training ends them after {DEFAULT_LIMIT:,}; `max_episode_steps` sets another limit"
-            return None, "warning", f"{said}: {hint}"
+            problem = f"no episode with {how} ended within {played} steps, and there is no step limit"
+            hint = f"training ends episodes after {DEFAULT_LIMIT:,} steps; change it with `max_episode_steps`"
+            return None, "warning", f"{problem}; {hint}"
     if lengths:
         detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
         return None, "ok", detail
@@ -160,7 +159,7 @@ def _steps(environment: Environment) -> tuple[None, Status, str]:
 
 
 def _repeated(space: gymnasium.Space[Any]) -> list[Any]:
-    """Return actions to repeat: the first of a discrete space, or one drawn."""
+    """Return actions to repeat: the first ones of a discrete space, or one sample of another space."""
     if isinstance(space, gymnasium.spaces.Discrete):
         return [int(space.start) + number for number in range(min(int(space.n), _REPEATED))]
     space.seed(0)
@@ -168,7 +167,7 @@ def _repeated(space: gymnasium.Space[Any]) -> list[Any]:
 
 
 def _play(player: Player, seconds: float) -> tuple[list[int], int]:
-    """Look at all that comes back; return the lengths of whole episodes, and the steps taken in all."""
+    """Run episodes and validate each step. Return the lengths of finished episodes and the total steps."""
     limit = player.environment.max_episode_steps
     lengths, steps, deadline = list[int](), 0, time.monotonic() + seconds
     with closed_at_end(player.new()) as env:
@@ -177,9 +176,9 @@ def _play(player: Player, seconds: float) -> tuple[list[int], int]:
             for length, seen in enumerate(player.turns(env, seed=len(lengths), skipped=began)):
                 steps = began + length
                 if not np.isfinite(seen).all():
-                    raise Misfit("an observation or a reward holds NaN or infinity")
+                    raise Misfit("an observation or a reward is NaN or infinite")
                 if limit is not None and length > limit:
-                    raise Misfit(f"an episode went on after its limit of {limit} steps")
+                    raise Misfit(f"an episode continued after its limit of {limit} steps")
                 if steps >= _STEPS or time.monotonic() >= deadline:
                     break
             else:
@@ -191,17 +190,17 @@ def _purity(environment: Environment, found: Purity) -> Finding:
     note = found.note(environment.id)
     if note is not None:
         return Finding("purity", "failed" if found.verdict == "random" else "warning", shortened(note))
-    return Finding("purity", "ok", "an episode follows from its seed and its actions")
+    return Finding("purity", "ok", "an episode depends only on its seed and its actions")
 
 
 def _speed(environment: Environment) -> tuple[float, Status, str]:
-    """Measure the steps a second of one process with random actions."""
+    """Measure the steps per second of one process with random actions."""
     with closing(RandomSlots(environment, _SPEED_SLOTS)) as slots:
         slots.begin()
-        slots.step()  # some environments compile in their first step
+        slots.step()  # some environments compile on their first step
         seconds, rate = slots.begin(), slots.step_for(_SPEED_SECONDS)
     detail = f"{rate:,.0f} steps/s in one process on {environment.backend}"
-    return rate, "ok", f"{detail}, and {1000 * seconds:,.1f} ms to begin an episode"
+    return rate, "ok", f"{detail}, {1000 * seconds:,.1f} ms per reset"
 
 
 def _described(problem: BaseException | str) -> str:
@@ -216,7 +215,7 @@ Status = Literal["ok", "warning", "failed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was tried."""
+    """Result of one test."""
 
     name: str
     status: Status
@@ -225,20 +224,20 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The findings of :func:`escalade.check`."""
+    """Result of :func:`escalade.check`."""
 
     env: str
     backend: str | None
-    """The backend that would step it; None when it cannot be trained on."""
+    """Backend that training would use; None if the environment cannot be trained on."""
     findings: tuple[Finding, ...]
     steps_per_second: float | None
-    """Environment steps per second of one process with random actions; None when it cannot be stepped."""
+    """Environment steps per second of one process with random actions; None if stepping failed."""
 
     @property
     def ok(self) -> bool:
-        """True where nothing failed; warnings do not count."""
+        """True if no test failed. Warnings do not count."""
         return all(finding.status != "failed" for finding in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
+        """Return the report as plain values."""
         return asdict(self) | {"ok": self.ok}

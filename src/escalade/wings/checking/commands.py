@@ -25,25 +25,25 @@ from escalade.errors import InputError, nearest
 from escalade.support.numbers import counted
 from escalade.support.output import say
 
-_NO_PART = ("env", "seconds", "run_dir", "snapshot_every", "recorder")  # of a measurement
+_IRRELEVANT = ("env", "seconds", "run_dir", "snapshot_every", "recorder")  # for a measurement
 _OF_BENCH = [
     name
     for name, option in OPTIONS.items()
-    if name not in (*NOT_MEASURED, *_NO_PART)
+    if name not in (*NOT_MEASURED, *_IRRELEVANT)
     and (name == "episodes_per_member" or option.metadata["group"] != "evaluation and limits")
 ]
 
-_SHOWN = 3  # ids of a family, where no word is given
+_SHOWN = 3  # ids per family in the list of all families
 
 
 def add_check(commands: Any) -> None:
-    """``escalade check``."""
+    """Add the command ``check``."""
     parser = add_command(
         commands,
         "check",
         "ENV",
         _check,
-        more="Exit code 0: nothing failed (warnings do not count). 1: something did.",
+        more="The exit code is 1 if a test failed. Warnings do not count.",
         examples=["CartPole-v1", "my_package.my_module:MyEnv-v0 --env-kwargs '{\"size\": 3}' --json"],
     )
     add_environment(parser)
@@ -52,11 +52,11 @@ def add_check(commands: Any) -> None:
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    given = options_typed(parsed, but=["env"])
-    Config(env=parsed.env, **given)  # checks the values
+    options = options_typed(parsed, but=["env"])
+    Config(env=parsed.env, **options)  # validates the values
     from escalade.wings.checking.check import check
 
-    report = check(parsed.env, **given)
+    report = check(parsed.env, **options)
     if parsed.json:
         say(json.dumps(report.as_dict()))
         return 0 if report.ok else 1
@@ -70,23 +70,23 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def add_bench(commands: Any) -> None:
-    """``escalade bench``."""
+    """Add the command ``bench``."""
     parser = add_command(commands, "bench", "ENV", _bench, examples=["HalfCheetah-v5 --workers 4 --rounds 3"])
     add_environment(parser)
     add_argument(parser, "--rounds", "N", "alternating turns of training and raw simulator", "5")
     parser.add_argument(
-        "--turn-seconds", dest="seconds", metavar="X", help="length of a turn in seconds (default: 3)"
+        "--turn-seconds", dest="seconds", metavar="X", help="duration of a turn in seconds (default: 3)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: lines of text)")
     add_options(parser, _OF_BENCH)
     parser.set_defaults(own=("seconds",))
-    parser.refusals = {flag(name): "is not measured by bench: leave it out" for name in NOT_MEASURED}
+    parser.refusals = {flag(name): "has no effect on bench; remove it" for name in NOT_MEASURED}
 
 
 def _bench(parsed: argparse.Namespace) -> int:
     rounds = whole("rounds", parsed.rounds) or 5
-    seconds = convert("seconds", parsed.seconds or "3") or 0.0  # none, which bench refuses
-    config = config_typed(parsed).replace(**dict.fromkeys(NOT_MEASURED))  # a preset may have them
+    seconds = convert("seconds", parsed.seconds or "3") or 0.0  # bench rejects 0
+    config = config_typed(parsed).replace(**dict.fromkeys(NOT_MEASURED))  # a preset may set them
     warm_up_for(config)
     from escalade.wings.checking.bench import bench
 
@@ -96,20 +96,20 @@ def _bench(parsed: argparse.Namespace) -> int:
     else:
         say(
             f"{config.env} on {found.backend}, {found.workers} workers, population {found.population}, "
-            f"{found.slots} slots each: {found.useful:,.0f} useful of {found.raw:,.0f} raw steps/s, "
-            f"ratio {found.ratio:.2f} (medians of {found.rounds})"
+            f"{found.slots} slots per worker: {found.useful:,.0f} useful of {found.raw:,.0f} raw steps/s, "
+            f"ratio {found.ratio:.2f} (medians of {found.rounds} rounds)"
         )
     return 0
 
 
 def add_environments(commands: Any) -> None:
-    """``escalade environments``."""
+    """Add the command ``environments``."""
     parser = add_command(
         commands,
         "environments",
         "[WORD]",
         _environments,
-        more="With a word: those that have it in their id or family, with spaces and step limits.",
+        more="With a word: the matching environments, with their spaces and step limits.",
         examples=["", "cheetah", "minigrid --json"],
     )
     parser.add_argument("word", nargs="?", metavar="WORD", help="part of an id or of a family (default: all)")
@@ -128,23 +128,23 @@ def _environments(parsed: argparse.Namespace) -> int:
     if parsed.word and parsed.json:
         say(json.dumps({"environments": [one.as_dict() for one in listed(parsed.word)]}))
     elif parsed.word:
-        _say_each(parsed.word, max(len(one) for ids in found.values() for one in ids))
+        _print_each(parsed.word, max(len(one) for ids in found.values() for one in ids))
     elif parsed.json:
         say(json.dumps({"families": found}))
     else:
-        _say_families(found)
+        _print_families(found)
     return 0
 
 
-def _say_families(found: dict[str, list[str]]) -> None:
+def _print_families(found: dict[str, list[str]]) -> None:
     width = max(map(len, found))
     for name, ids in found.items():
         say(f"{name:<{width}}  {len(ids):>5}  {', '.join(ids[:_SHOWN])}{', ...' * (len(ids) > _SHOWN)}")
     say(f"{sum(map(len, found.values())):,} environments; escalade environments WORD shows spaces and limits")
 
 
-def _say_each(word: str, width: int) -> None:
-    from escalade.wings.checking.catalogue import listed, said
+def _print_each(word: str, width: int) -> None:
+    from escalade.wings.checking.catalogue import brief, listed
 
     family = None
     for one in listed(word):
@@ -155,5 +155,5 @@ def _say_each(word: str, width: int) -> None:
             say(f"  {one.env:<{width}}  {one.problem}")
             continue
         limit = "no limit" if one.max_episode_steps is None else f"{one.max_episode_steps:,} steps"
-        spaces = f"{said(one.observations)} -> {said(one.actions)}"
+        spaces = f"{brief(one.observations)} -> {brief(one.actions)}"
         say(f"  {one.env:<{width}}  {spaces}, {limit}")

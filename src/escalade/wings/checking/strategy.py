@@ -1,4 +1,4 @@
-"""A check of your own strategy, for ``escalade.check(MyStrategy)``: members, updates, saved state."""
+"""Check of a user-defined strategy, for ``escalade.check(MyStrategy)``: members, updates, saved state."""
 
 from __future__ import annotations
 
@@ -16,38 +16,41 @@ _DIMENSION, _POPULATION = 6, 8
 
 
 def check_strategy(factory: Callable[..., Strategy]) -> list[str]:
-    """Try a strategy on a few generations of a sphere, and describe what is wrong with it.
+    """Run a strategy for a few generations on the sphere function, and return a list of its faults.
 
     Args:
-        factory: its class, or a function that is called like one.
+        factory: class of the strategy, or a function with the same arguments.
     """
     es, again = (_made(factory, 1) for _ in range(2))
     vectors = es.ask()
-    wanted = (es.population_size, _DIMENSION)
-    if tuple(vectors.shape) != wanted or vectors.dtype != es.center.dtype:
-        return [f"members are {tuple(vectors.shape)} of {vectors.dtype}, not {wanted} of {es.center.dtype}"]
+    shape = (es.population_size, _DIMENSION)
+    if tuple(vectors.shape) != shape or vectors.dtype != es.center.dtype:
+        return [
+            f"members must have shape {shape} and type {es.center.dtype}, not {tuple(vectors.shape)} and "
+            f"{vectors.dtype}"
+        ]
     found = []
     if not torch.equal(vectors, again.ask()):
-        found.append("members do not follow from the seed: use the global generators, or self.seed")
+        found.append("the same seed gives different members; use the global generators or self.seed")
     _tell(es, vectors)
     if es.center.shape != (_DIMENSION,) or es.center.dtype != vectors.dtype:
         return [
             *found,
-            "update leaves a centre of another shape or type: write to it, as in `self.center += step`",
+            "update changes the shape or type of the centre; modify it in place, as in `self.center += step`",
         ]
     loaded = _made(factory, 1)
     load_strategy(loaded, *save_strategy(es))
-    for _ in range(2):  # what only the update uses, such as a momentum, shows in the members after it
+    for _ in range(2):  # state used only by the update, such as momentum, affects later members
         vectors = es.ask()
         if not torch.equal(vectors, loaded.ask()):
             found.append(
-                "a copy that loads the state has other members: add to `adapted` what update replaces"
+                "members differ after loading the saved state; add what update replaces to `adapted`"
             )
             break
         _tell(es, vectors)
         _tell(loaded, vectors)
     if es.grows and not _grows(es):
-        found.append("members change if a generation grows: make them the same, or set `grows = False`")
+        found.append("members change if a generation grows; keep the first ones equal or set `grows = False`")
     return found
 
 
@@ -61,7 +64,7 @@ def _tell(es: Strategy, vectors: Tensor) -> None:
 
 
 def _grows(es: Strategy) -> bool:
-    """Return whether the first members stay the same in a generation of twice the size."""
+    """Return whether the first members are equal in a generation of twice the size."""
     before = es.ask()
     es.resize(2 * _POPULATION)
     return torch.equal(es.ask()[:_POPULATION], before)

@@ -1,1 +1,1 @@
-"""Ray clusters: the engine, and runs that live there by themselves."""
+"""Ray clusters: the engine, and detached runs."""

@@ -1,4 +1,4 @@
-"""Runs that live on a cluster by themselves: ``train --detached``, ``attach`` and ``stop``."""
+"""Detached runs on a cluster: ``train --detached``, ``attach`` and ``stop``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://.
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags of ``train`` that leave a run on the cluster."""
+    """Add the flags of ``train`` for detached runs."""
     detached = parser.add_argument(
         "--detached",
         action="store_true",
-        help="leave the run on the Ray cluster, kept at --storage (default: no)",
+        help="run on the Ray cluster without this process, stored at --storage (default: no)",
     )
     storage = add_argument(parser, "--storage", "URL", f"for --detached: {_STORAGE}", "none")
     for action in (detached, storage):
@@ -34,26 +34,26 @@ def requested(parsed: argparse.Namespace) -> str | None:
 
 
 def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
-    """Start the run and print how to find it again."""
+    """Start the run, and print how to attach to it."""
     if not parsed.detached:
-        raise InputError("`storage` is for a run that is `detached`: leave it out")
+        raise InputError("`storage` has no effect without `detached`; remove it")
     if not parsed.storage:
         raise InputError(f"`detached` needs `storage`: a {_STORAGE}")
     (config,) = configs.values()
     from escalade.wings.cluster.detached import start_detached
 
     name = start_detached(config, parsed.storage)
-    say(f"started {name}; follow it with: escalade attach {name}; end it with: escalade stop {name}")
+    say(f"started {name}; to follow it: escalade attach {name}; to stop it: escalade stop {name}")
     return 0
 
 
 def add_attach(commands: Any) -> None:
-    """``escalade attach``."""
+    """Add the command ``attach``."""
     _add(commands, "attach", stop=False)
 
 
 def add_stop(commands: Any) -> None:
-    """``escalade stop``."""
+    """Add the command ``stop``."""
     _add(commands, "stop", stop=True)
 
 
@@ -61,7 +61,8 @@ def _add(commands: Any, name: str, *, stop: bool) -> None:
     example = "HalfCheetah-v5-ars-seed0-20260101-120000"
     parser = add_command(commands, name, "RUN", partial(_follow, stop=stop), examples=[example])
     parser.add_argument("run", metavar="RUN", help="name of the run")
-    add_argument(parser, "--address", "ADDRESS", "of the cluster: auto, or HOST:PORT of its head", "auto")
+    address = "address of the cluster: auto, or HOST:PORT of its head"
+    add_argument(parser, "--address", "ADDRESS", address, "auto")
 
 
 def _follow(parsed: argparse.Namespace, *, stop: bool) -> int:

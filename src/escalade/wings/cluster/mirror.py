@@ -1,8 +1,8 @@
-"""A copy of a run folder where every machine of a cluster can reach it.
+"""Copy of a run folder at a place that every machine of a cluster can reach.
 
-Anything that fsspec knows: a path that all share (NFS), ``s3://bucket/folder``, ``gs://``, ``memory://``.
-Files are written whole: under another name first where the file system can rename, at once where it writes
-objects. A checkpoint is verified when it is read, so a copy cut short is never gone on from.
+The place is any URL of fsspec: a shared path (NFS), ``s3://bucket/folder``, ``gs://``, ``memory://``. Writes
+are atomic: on file systems, a file is written under a temporary name and renamed; object stores write whole
+objects. Checkpoints are verified when they are read, so a truncated copy is never used.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from escalade.storage.lock import LEASE, LOCK
 from escalade.support.imports import install
 
 PERIOD = 10.0
-"""Seconds between two beats of a driver."""
+"""Seconds between two heartbeats of a driver."""
 _PARTIAL = ".part"
 _LAST = "config.toml"
-_UNKNOWN = (0, 0)  # state of a file that was there before
+_UNKNOWN = (0, 0)  # state of a file from an earlier upload
 
 
 class Mirror:
-    """The copy of ``folder`` at ``url``.
+    """Copy of ``folder`` at ``url``.
 
     Args:
-        folder: the run folder, on this machine.
-        url: a folder of its own for this run; it is made when needed.
+        folder: run folder on this machine.
+        url: URL of a folder for this run only, created if needed.
 
     Raises:
-        InputError: the url's kind is unknown, or misses a package.
+        InputError: the type of URL is unknown or needs a package that is not installed.
     """
 
     def __init__(self, folder: Path, url: str) -> None:
@@ -42,15 +42,15 @@ class Mirror:
         self._sent: dict[str, tuple[int, int]] = {}
 
     def occupied(self) -> bool:
-        """Return whether the url holds anything."""
+        """Return whether there are files at the URL."""
         with _reported(self.url):
             return bool(self._files.exists(self._root) and self._files.ls(self._root))
 
     def beat(self, who: str) -> None:
-        """Write to the url that ``who`` leads the run now; see :mod:`escalade.storage.lock`.
+        """Write ``who`` into the lease at the URL, as :mod:`escalade.storage.lock` describes.
 
         Raises:
-            StorageFailure: the url could not be reached or written.
+            StorageFailure: the URL could not be reached or written.
         """
         with _reported(self.url):
             self._files.makedirs(self._root, exist_ok=True)
@@ -58,33 +58,33 @@ class Mirror:
 
     @contextmanager
     def led_by(self, who: str) -> Iterator[None]:
-        """Keep a lease at the url: write it now, and then every :data:`PERIOD` seconds from a thread."""
+        """Hold a lease at the URL: write it now, and every :data:`PERIOD` seconds in a thread."""
         ended = threading.Event()
 
         def beat() -> None:
-            with suppress(StorageFailure):  # the next beat reaches it, or the driver's next push reports it
+            with suppress(StorageFailure):  # the next push of the driver reports a lasting failure
                 self.beat(who)
 
-        def go_on() -> None:
+        def keep_beating() -> None:
             while not ended.wait(PERIOD):
                 beat()
 
         beat()
-        thread = threading.Thread(target=go_on, name="escalade-lease", daemon=True)
+        thread = threading.Thread(target=keep_beating, name="escalade-lease", daemon=True)
         thread.start()
         try:
             yield
         finally:
             ended.set()
             thread.join()
-            with suppress(StorageFailure), _reported(self.url):  # one that stays is stale in a minute
+            with suppress(StorageFailure), _reported(self.url):  # a lease that stays expires within a minute
                 self._files.rm_file(f"{self._root}/{LEASE}")
 
     def pull(self) -> bool:
-        """Bring what the copy has to the folder. Return whether it is a run: its first push ended.
+        """Download the copy into the folder. Return True if it is a run whose first push was completed.
 
         Raises:
-            InputError: a name in it leads out of the folder. Nothing was brought then.
+            InputError: a file name points outside the folder. No file is downloaded then.
         """
         with _reported(self.url):
             if not self._files.exists(self._root):
@@ -93,8 +93,8 @@ class Mirror:
             there = {name: path for name, path in found.items() if name not in (LEASE, LOCK)}
             for name in there:
                 if not (self.folder / name).resolve().is_relative_to(self.folder.resolve()):
-                    raise InputError(f"{self.url} holds {name}, which leads out of the run folder: remove it")
-            # As if sent: the next push removes what is not here by then, such as half of a file.
+                    raise InputError(f"{self.url} has {name}, which points outside the run folder; remove it")
+            # Count them as sent: the next push removes those not in the folder, such as partial files.
             self._sent = dict.fromkeys(there, _UNKNOWN)
             if _LAST not in there:
                 return False
@@ -105,11 +105,11 @@ class Mirror:
         return True
 
     def push(self) -> None:
-        """Send the files that changed, and drop those that are gone.
+        """Upload the files that changed, and remove those that are gone.
 
-        Upload order: tables, checkpoints, other files, ``config.toml``: its presence marks a complete first
-        upload. A table that is ahead of the checkpoint is cut back on resume; one behind it would lack rows
-        for good. Removals come after all of them.
+        The order is: tables, checkpoints, other files, ``config.toml``, removals. ``config.toml`` marks a
+        complete first upload. Tables come before checkpoints because resuming truncates a table that is ahead
+        of the checkpoint, while a table behind it would lack rows forever.
         """
         here = {str(path.relative_to(self.folder)): path for path in _whole_files(self.folder)}
         with _reported(self.url):
@@ -120,7 +120,7 @@ class Mirror:
                     self._put(here[name], f"{self._root}/{name}")
                     self._sent[name] = state
             for name in self._sent.keys() - here.keys():
-                with suppress(FileNotFoundError):  # the last try removed it
+                with suppress(FileNotFoundError):  # removed by a failed earlier push
                     self._files.rm_file(f"{self._root}/{name}")
                 del self._sent[name]
 
@@ -140,13 +140,13 @@ def _open(url: str) -> tuple[Any, str]:
         raise InputError(f"a storage path needs a package; {install('ray')}") from None
     try:
         files, root = fsspec.core.url_to_fs(url)
-    except Exception as problem:  # noqa: BLE001 - some connect at once, and have errors of their own
+    except Exception as problem:  # noqa: BLE001 - some file systems connect here and raise their own errors
         raise InputError(f"`storage` {url} cannot be used: {problem}") from None
     return files, root.rstrip("/")
 
 
 def _writes_objects(files: Any) -> bool:
-    """Return whether a file appears whole or not at all, and renaming it would copy it."""
+    """Return whether the store writes whole objects atomically, so that renaming would mean copying."""
     protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
     return not protocols & {"file", "local", "sftp", "ssh", "smb", "hdfs"}
 
@@ -162,13 +162,10 @@ def _upload_order(name: str) -> tuple[bool, bool, bool, str]:
 
 @contextmanager
 def _reported(url: str) -> Iterator[None]:
-    """Say what a file system says of a path in one line for the user.
-
-    Those of clouds have errors of their own: a lost connection is no OSError with all of them.
-    """
+    """Convert errors of a file system to StorageFailure. Cloud file systems raise more than OSError."""
     try:
         yield
     except EscaladeError:
         raise
-    except Exception as problem:  # noqa: BLE001 - as many kinds as there are clouds
+    except Exception as problem:  # noqa: BLE001 - each cloud has its own exceptions
         raise StorageFailure(f"{url} could not be reached or written: {problem}") from None

@@ -1,1 +1,1 @@
-"""Workers on a Ray cluster: one actor for each worker slot, replaced when it is lost."""
+"""The engine ``ray``: one actor per worker, replaced if it is lost."""

@@ -1,8 +1,8 @@
-"""The cluster as Ray shows it. All calls of Ray's are here, in ``actor`` and in ``connection``.
+"""Workers of a Ray cluster as actors. Ray's API is used only here, in ``actor`` and in ``connection``.
 
-Ray starts a worker again where its process or its node is lost, and keeps asking it whether it is ready. A
-chunk is not left to Ray's retries, which wait for the same actor: another worker takes it at once, where the
-lost one has no room until a node joins.
+Ray restarts a worker if its process or its node is lost, and retries ``ready``. Chunks do not use Ray's
+retries, which wait for the same actor: a different worker takes them at once, while a lost worker may have to
+wait for a node to join.
 """
 
 from __future__ import annotations
@@ -20,42 +20,43 @@ from escalade.wings.cluster.ray.actor import RayWorker, all_versions
 from escalade.wings.cluster.ray.connection import Connection
 from escalade.wings.cluster.ray.messages import Event, Failed, Handle, Lost, Node, Ready, Reply
 
-_BY_NAME = ("CPU", "GPU", "memory")  # resources that Ray's options have names for
-_WHOLE = 1e-9  # what a share of a resource may be off by
-_RESTARTS = 20  # of one actor, before another is started in its place
-_CALLS = 100  # that an actor may have in hand: chunks, and those of a job that was dropped
+_BY_NAME = ("CPU", "GPU", "memory")  # resources with their own Ray options
+_TOLERANCE = 1e-9  # for rounding errors in shares of a resource
+_RESTARTS = 20  # of one actor, before a new one replaces it
+_CALLS = 100  # concurrent calls of an actor, including those of dropped jobs
 
 
 class RayCluster:
     """Workers as Ray actors, placed by Ray wherever there is room.
 
-    Calls return at once; what comes of them is in ``events``.
+    Methods return at once. Their outcomes arrive in ``events``.
 
     Args:
-        factory: makes the work of one worker. The arrays in it, such as the noise table, are in Ray's object
-            store once a node, and every worker of the node reads them there.
-        options: ``worker_resources`` and ``step_timeout`` are read here.
+        factory: builds the work of one worker. Its arrays, such as the noise table, are stored once per node
+            in Ray's object store and shared by all workers of the node.
+        options: options of the engine. Only ``worker_resources``, ``workers``, ``elastic`` and
+            ``step_timeout`` are used here.
 
     Raises:
-        InputError: Ray is missing, the cluster cannot be joined, or the work cannot be sent there.
+        InputError: Ray is missing, the cluster cannot be joined, or the work cannot be pickled.
     """
 
     def __init__(self, factory: Factory, options: EngineOptions) -> None:
         self._resources = {"CPU": 1.0} | {name: float(n) for name, n in options.worker_resources.items()}
         room = {name: n * options.workers for name, n in self._resources.items()}
-        if options.elastic:  # as many workers as this machine has cores for
+        if options.elastic:  # as many workers as this machine has cores
             del room["CPU"]
         arrays: list[pickle.PickleBuffer] = []
-        pickled = dumped(factory, protocol=5, buffer_callback=arrays.append)  # before anything is started
+        pickled = dumped(factory, protocol=5, buffer_callback=arrays.append)  # can fail, so before the start
         self._connection = Connection(None, room)
         try:
             self._prepare(pickled, arrays, options.step_timeout)
-        except BaseException:  # Ctrl-C too: a cluster that stays would be joined by the next run
+        except BaseException:  # including Ctrl-C: the next run would join a cluster that is left behind
             self._connection.close()
             raise
 
     def _prepare(self, pickled: bytes, arrays: list[pickle.PickleBuffer], step_timeout: float | None) -> None:
-        """Put what workers are made of where they fetch it."""
+        """Store the factory in the object store, and define the actor."""
         self.events: SimpleQueue[Event] = SimpleQueue()
         self._ray = ray = self._connection.ray
         cpus = self._resources["CPU"]
@@ -68,18 +69,18 @@ class RayCluster:
             "max_restarts": _RESTARTS,
             "max_concurrency": _CALLS,
         }
-        # In a list, so that a worker fetches it when it needs it, as with a job.
+        # In a list, so that Ray passes the reference and the worker fetches the object when needed.
         self._made_of = [ray.put((pickled, arrays, int(cpus), step_timeout, all_versions()))]
-        self._calls: dict[Handle, set[Any]] = {}  # a call whose reference is dropped is never answered
+        self._calls: dict[Handle, set[Any]] = {}  # references to calls; without one, Ray drops the result
 
     def put(self, job: Any) -> Any:
-        """Make a job available to all workers; what :meth:`send` takes."""
+        """Make a job available to all workers, and return its reference for :meth:`send`."""
         return [self._ray.put(job)]
 
     def start_worker(self, avoid: Sequence[str]) -> Handle:
-        """Ask for a worker, on any node but those of the ids in ``avoid``.
+        """Start a worker on any node, except those whose ids are in ``avoid``.
 
-        It becomes :class:`Ready` where there is room, and is started again, anywhere, when it is lost.
+        :class:`Ready` follows when there is room. If the worker is lost, it is restarted on any node.
         """
         labels = {"ray.io/node-id": f"!in({','.join(avoid)})"} if avoid else None
         worker = self._actor.options(**self._options, label_selector=labels).remote()
@@ -88,25 +89,25 @@ class RayCluster:
         return worker
 
     def await_ready(self, worker: Handle) -> None:
-        """Ask a worker that was lost to say when it is :class:`Ready` again."""
+        """Request an event when a worker is :class:`Ready`, for the first time or again."""
         called = worker.ready.options(max_task_retries=-1).remote(self._made_of)
-        self._call(worker, 0, called, lambda answer: Ready(worker, *answer))
+        self._call(worker, 0, called, lambda result: Ready(worker, *result))
 
     def send(self, worker: Handle, chunk: int, number: int, job: Any, items: Sequence[int]) -> None:
-        """Give a worker items of job ``number`` to run."""
+        """Send items of job ``number`` to a worker."""
 
-        def event(answer: Any) -> Event:
-            return Reply(worker, chunk, *answer) if answer else Lost(worker, chunk, "it was started again")
+        def event(result: Any) -> Event:
+            return Reply(worker, chunk, *result) if result else Lost(worker, chunk, "it was restarted")
 
         self._call(worker, chunk, worker.run.remote(number, job, items), event)
 
     def end_worker(self, worker: Handle) -> None:
-        """End a worker, whatever it does."""
+        """Kill a worker."""
         self._calls.pop(worker, None)
         self._ray.kill(worker)
 
     def nodes(self) -> dict[str, Node]:
-        """The nodes that are alive, by id."""
+        """Return the nodes that are alive, by id."""
         return {
             node["NodeID"]: Node(node["NodeManagerAddress"], self._room(node["Resources"]))
             for node in self._ray.nodes()
@@ -114,16 +115,18 @@ class RayCluster:
         }
 
     def close(self) -> None:
-        """End what :meth:`start_worker` began, and the connection."""
+        """Kill all workers and close the connection."""
         for worker in list(self._calls):
             self.end_worker(worker)
         self._connection.close()
 
     def _room(self, resources: dict[str, float]) -> int:
-        return int(min(resources.get(name, 0.0) / n + _WHOLE for name, n in self._resources.items() if n > 0))
+        return int(
+            min(resources.get(name, 0.0) / n + _TOLERANCE for name, n in self._resources.items() if n > 0)
+        )
 
     def _call(self, worker: Handle, chunk: int, ref: Any, event: Callable[[Any], Event]) -> None:
-        """Put what comes of a call into the queue of events, from a thread of Ray's."""
+        """Put the outcome of a call into the queue of events, from a thread of Ray."""
         calls, errors = self._calls[worker], self._ray.exceptions
         calls.add(ref)
 

@@ -1,4 +1,4 @@
-"""The way into a cluster, and one line for each way in which it can fail."""
+"""Connect to a Ray cluster, with a clear error for each way to fail."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from escalade.errors import InputError
 from escalade.support.imports import install
 
 NAMESPACE = "escalade"
-"""Ray's namespace for all actors with a name: it keeps them apart from those of others on a cluster."""
+"""Ray namespace of all named actors, which separates them from other applications on a cluster."""
 
 _REACH_SECONDS = 5.0
-_STORE_BYTES = 512 * 2**20  # of a cluster that is started here: a job is one centre and one normaliser
+_STORE_BYTES = 512 * 2**20  # of a local cluster, whose jobs contain only a centre and a normaliser
 
 
 class Connection:
-    """A connection to a cluster; one that was there before is used, and left as it is.
+    """Connection to a cluster. An existing connection of this process is used and not closed.
 
     Args:
-        address: ``auto`` (the cluster that this machine belongs to), ``HOST:PORT`` of its head, or None:
-            what the variable RAY_ADDRESS says, else a cluster of this machine alone, started now.
-        room: what a cluster started now has, such as ``{"CPU": 2}``; CPUs and GPUs of this machine where
-            it does not say them.
+        address: ``auto`` (the cluster of this machine), ``HOST:PORT`` of the head node, or None for the
+            variable RAY_ADDRESS. If that is not set, a local cluster is started.
+        room: resources of a local cluster, such as ``{"CPU": 2}``. CPUs default to those of this machine;
+            GPUs and memory are those that Ray finds.
 
     Raises:
-        InputError: Ray is missing, nothing is to be reached there, or it runs other versions.
+        InputError: Ray is missing, the address cannot be reached, or the cluster has different versions.
     """
 
     def __init__(self, address: str | None, room: Mapping[str, float]) -> None:
@@ -45,26 +45,27 @@ class Connection:
                 how: dict[str, Any] = {"address": address}
             else:
                 how = {"object_store_memory": _STORE_BYTES, "include_dashboard": False}
-                how |= _asked_for(room)
-                # Without this, Ray joins a cluster that was started on this machine, even if it ended badly.
+                how |= _room_arguments(room)
+                # Otherwise Ray joins any cluster that was started on this machine, even one that crashed.
                 how["address"] = "local"
             _join(ray, address or "", how)
 
     def close(self) -> None:
-        """Leave the cluster, if this connection was made here."""
+        """Disconnect, unless the connection existed before."""
         if self._ours:
             self.ray.shutdown()
 
 
-def _asked_for(room: Mapping[str, float]) -> dict[str, Any]:
-    """Arguments of ``ray.init`` for a cluster with this room; GPUs and memory are those that Ray finds."""
-    whole = {name: math.ceil(n) for name, n in room.items() if name not in ("GPU", "memory")}  # as Ray asks
+def _room_arguments(room: Mapping[str, float]) -> dict[str, Any]:
+    """Return arguments of ``ray.init`` for these resources; Ray detects GPUs and memory by itself."""
+    # Ray requires whole numbers.
+    whole = {name: math.ceil(n) for name, n in room.items() if name not in ("GPU", "memory")}
     cpus = {"num_cpus": whole.pop("CPU")} if "CPU" in whole else {}
     return {**cpus, "resources": whole}
 
 
 def _import_ray() -> Any:
-    # Ray asks for leave to report how it is used; nothing leaves this machine unless its user wants it.
+    # Opt out of Ray's usage reports unless the user has set this variable.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
@@ -74,7 +75,7 @@ def _import_ray() -> Any:
 
 
 def _check(address: str) -> None:
-    """Find out in seconds what Ray would try for minutes: whether somebody listens there."""
+    """Raise InputError if the address cannot be reached. Ray itself would retry for minutes."""
     if address == "auto":
         return
     found = re.fullmatch(r"\[?([^\s/\]]+?)\]?:(\d{1,5})", address)
@@ -87,24 +88,23 @@ def _check(address: str) -> None:
         socket.create_connection((found[1], int(found[2])), _REACH_SECONDS).close()
     except OSError as problem:
         raise InputError(
-            f"cluster address {address} cannot be reached ({problem.strerror or problem}): is a head node "
-            "started there with 'ray start', and its port open?"
+            f"cluster address {address} cannot be reached ({problem.strerror or problem}); start a head node "
+            "there with 'ray start', and open its port"
         ) from None
 
 
 def _join(ray: Any, address: str, how: dict[str, Any]) -> None:
-    """Connect."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(namespace=NAMESPACE, log_to_driver=False, logging_level="error", **how)
     except ConnectionError:
         raise InputError(
-            f"cluster address {address} finds no cluster here: start a head node with 'ray start', "
-            "or give HOST:PORT of its head node"
+            f"cluster address {address}: this machine has no cluster; start a head node with 'ray start', or "
+            "use HOST:PORT of a head node"
         ) from None
-    except RuntimeError as problem:  # such as other versions, which Ray names
+    except RuntimeError as problem:  # such as different versions, which Ray names
         raise InputError(f"cluster address {address} cannot be joined: {problem}") from None
     finally:
         with suppress(ValueError):  # not the main thread: no handler was set
-            if before is not None:  # else it is of the program that Python runs in, and cannot be put back
-                signal.signal(signal.SIGTERM, before)  # Ray's would end the process before the run is saved
+            if before is not None:  # None: set by a program that embeds Python, and cannot be restored
+                signal.signal(signal.SIGTERM, before)  # Ray's handler would exit before the run is saved

@@ -1,4 +1,4 @@
-"""The nodes of a cluster, and how many workers there should be on them."""
+"""Nodes of a cluster, and the number of workers to run on them."""
 
 from __future__ import annotations
 
@@ -6,43 +6,44 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from escalade.support.numbers import counted
 from escalade.wings.cluster.ray.messages import Node
 
 if TYPE_CHECKING:
     from escalade.wings.cluster.ray.cluster import RayCluster
 
 _LOOK_SECONDS = 1.0
-_SILENCE_SECONDS = 10.0  # without a worker, before the user is told
+_SILENCE_SECONDS = 10.0  # without a worker, before a note explains it
 _REMIND_SECONDS = 60.0
 
 
 class Fleet:
-    """Watches nodes come and go.
+    """Tracks the nodes of a cluster.
 
     Args:
-        cluster: whose nodes.
-        workers: how many to ask for; None for as many as there is room for. More than there is room for
-            are asked for too: a cluster that can grow sees that it should.
+        cluster: the cluster.
+        workers: number of workers to request, or None for as many as there is room for. Requesting more than
+            there is room for makes an autoscaling cluster grow.
     """
 
     def __init__(self, cluster: RayCluster, workers: int | None) -> None:
         self._cluster, self._wanted = cluster, workers
         self._nodes: dict[str, Node] = {}
         self._names: dict[str, str] = {}
-        self._looked = self._said = float("-inf")
+        self._looked = self._explained = float("-inf")
         self._worked = time.monotonic()
         self.avoided: set[str] = set()
-        """Ids of nodes to start no workers on."""
+        """Ids of nodes that are not used."""
 
     @property
-    def asked(self) -> int:
-        """Workers that should be there."""
+    def requested(self) -> int:
+        """Number of workers to request."""
         return max(1, self._room) if self._wanted is None else self._wanted
 
     @property
     def expected(self) -> int:
-        """Workers that should be there and have a place, so that they are here soon."""
-        return min(self.asked, self._room)
+        """Number of requested workers that have room, and should be ready soon."""
+        return min(self.requested, self._room)
 
     @property
     def _room(self) -> int:
@@ -50,15 +51,15 @@ class Fleet:
 
     @property
     def usable(self) -> bool:
-        """True where any node may be used."""
+        """True if any node may be used."""
         return any(key not in self.avoided for key in self._nodes)
 
     def name(self, node: str) -> str:
-        """A node's address, also after it left."""
+        """Return the address of a node, even after it left."""
         return self._names.get(node, node[:8] or "of the cluster")
 
     def look(self, say: Callable[[str], None]) -> None:
-        """See, once a second, which nodes there are."""
+        """Update the nodes, at most once per second, and report changes."""
         now = time.monotonic()
         if now - self._looked < _LOOK_SECONDS:
             return
@@ -70,21 +71,21 @@ class Fleet:
             ("joined", self._nodes.keys() - before.keys()),
         ]:
             for key in () if first else keys:
-                say(f"node {self.name(key)} {what} the cluster: {self._counted()} there")
+                say(f"node {self.name(key)} {what} the cluster, which now has {self._counted()}")
 
     def explain(self, idle: bool, say: Callable[[str], None]) -> None:
-        """Tell the user why nothing happens, when there is something to do and no worker (``idle``)."""
+        """Explain a wait in a note. ``idle`` is True if there are items to run and no workers."""
         now = time.monotonic()
         if not idle:
             self._worked = now
-        elif now - self._worked > _SILENCE_SECONDS and now - self._said > _REMIND_SECONDS:
-            self._said = now
+        elif now - self._worked > _SILENCE_SECONDS and now - self._explained > _REMIND_SECONDS:
+            self._explained = now
             room = any(node.room for node in self._nodes.values())
             why = "no worker has started yet" if room else "no node has room for a worker"
             say(
-                f"waiting for the cluster: {why} ({self._counted()} there); "
-                "the run goes on by itself when one has, and Ctrl-C saves it"
+                f"waiting for the cluster: {why} ({self._counted()}); the run continues as soon as possible, "
+                "and Ctrl-C saves it"
             )
 
     def _counted(self) -> str:
-        return "1 node is" if len(self._nodes) == 1 else f"{len(self._nodes)} nodes are"
+        return counted(len(self._nodes), "node")

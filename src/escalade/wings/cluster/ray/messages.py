@@ -1,4 +1,4 @@
-"""The messages of the engine and its cluster: plain values, with no Ray in them."""
+"""Messages between the engine and its cluster, independent of Ray."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from escalade.engines.results import Results
 from escalade.errors import InputError
 
 Handle = Any
-"""The name by which a cluster calls a worker; it can be hashed."""
+"""Hashable handle of a worker."""
 
 
 class UnfitNode(InputError):
-    """A node cannot run the work as this machine would: the sentence that follows the node's name."""
+    """A node cannot run the work as this machine would. The message continues "node NAME ..."."""
 
     def __init__(self, text: str, node: str = "") -> None:
         super().__init__(text)
         self.node = node
-        """Its id."""
+        """Id of the node."""
 
 
 @dataclass(frozen=True)
@@ -27,50 +27,50 @@ class Node:
     """A machine of the cluster."""
 
     name: str
-    """Its address, for people."""
+    """Address of the node."""
     room: int
-    """Workers that fit on it while nobody else uses it."""
+    """Number of workers that fit on an otherwise idle node."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker's work is built, for the first time or after its cluster has started it again."""
+    """A worker has built its work, for the first time or after a restart."""
 
     worker: Handle
     node: str
-    """Id of the node that it runs on."""
+    """Id of its node."""
     info: dict[str, Any]
-    """The facts that the work says of itself; see :meth:`escalade.engines.base.Work.info`."""
+    """Facts about the work, see :meth:`escalade.engines.base.Work.info`."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Results of a chunk; None when its job was over before it was done."""
+    """Results of a chunk, or None if its job was dropped first."""
 
     worker: Handle
     chunk: int
     node: str
     results: Results | None
     busy_seconds: float
-    """Seconds that the worker had something to do, since its last reply."""
+    """Busy seconds of the worker since its last reply."""
     notes: Sequence[str] = ()
-    """Lines of it for a person, since its last reply."""
+    """Notes of the worker since its last reply."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker is gone, or what it sent is: a chunk, or (0) word that it is ready."""
+    """A worker or its message was lost: the results of ``chunk``, or :class:`Ready` if ``chunk`` is 0."""
 
     worker: Handle
     chunk: int
     reason: str
     for_good: bool = False
-    """True where the cluster will not start it again."""
+    """True if the cluster will not restart it."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The work raised."""
+    """The work raised an exception."""
 
     worker: Handle
     problem: Exception
