@@ -15,6 +15,7 @@ import pytest
 import escalade
 import escalade.strategies
 from escalade.cli.main import parse
+from escalade.cli.training import config_typed
 
 DOCS = Path(__file__).parent.parent / "docs"
 README = "../README.md"
@@ -57,7 +58,7 @@ def test_guide_runs(page, tmp_path):
 
 @pytest.mark.parametrize("pages", [SHORT, [README]], ids=["guides", "readme"])
 def test_short_guides_run(pages, tmp_path):
-    """In one process: each takes less time than it takes to import torch. The README trains."""
+    """Run them in one process, because importing torch takes longer than any of them."""
     texts = [f"exec(compile({code(page)!r}, {page!r}, 'exec'), globals())" for page in pages]
     runs("\n".join(texts), tmp_path)
 
@@ -81,12 +82,15 @@ def test_there_are_at_most_22_guides():
 
 
 @pytest.mark.parametrize("page", [README, *sorted(page.name for page in DOCS.glob("*.md"))])
-def test_the_commands_of_the_guides_have_known_options(page):
+def test_the_commands_of_the_guides_have_valid_options(page):
     for line in COMMAND.findall((DOCS / page).read_text()):
-        parse(shlex.split(line.replace("\\\n", " "), comments=True)[1:])
+        words = shlex.split(line.replace("\\\n", " "), comments=True)[1:]
+        parsed = parse(words)
+        if words[0] == "train" and "--config" not in words and "…" not in line:  # no files of the reader's
+            config_typed(parsed)
 
 
-def test_excerpts_stand_in_the_files_they_name():
+def test_excerpts_match_the_files_they_name():
     """Line by line, at any depth of indentation; ``...`` stands for lines between."""
     excerpts = EXCERPT.findall((DOCS / "algorithm.md").read_text())
     assert {"examples/minimal_es.py", "src/escalade/strategies/openai_es.py"} <= {
@@ -105,7 +109,7 @@ def test_the_minimal_program_is_shown_whole():
     assert excerpts["examples/minimal_es.py"] == program
 
 
-def test_the_reference_has_every_name_that_is_promised_and_no_whole_module():
+def test_the_reference_contains_the_public_names_and_no_whole_module():
     pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
     paths = re.findall(r"^::: (\S+)$", pages, re.MULTILINE)
     published = list(map(pkgutil.resolve_name, paths))
@@ -116,7 +120,7 @@ def test_the_reference_has_every_name_that_is_promised_and_no_whole_module():
         assert promised - {"escalade.strategies"} <= set(paths)
 
 
-def test_the_tables_of_the_guides_are_those_of_the_code():
+def test_the_tables_of_the_guides_match_the_code():
     for path, text in tables.pages().items():
         assert path.read_text() == text, f"run python docs/tables.py: {path.name} is outdated"
 
