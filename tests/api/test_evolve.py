@@ -587,7 +587,7 @@ def remembered(module):
     return -((given - 0.3) ** 2).sum(dim=-1)
 
 
-@pytest.mark.filterwarnings("ignore:.*one after the other")
+@pytest.mark.filterwarnings("ignore:.*one at a time")
 @pytest.mark.parametrize("kind", [Remembers, RemembersPair])
 def test_what_a_member_leaves_in_attributes_does_not_reach_the_next(kind):
     torch.manual_seed(0)

@@ -215,7 +215,7 @@ def test_a_batch_of_episodes_has_a_state_each(tmp_path):
     np.testing.assert_allclose(
         [policy.act(seen[1]), policy.act(seen[1])], [given[1] for given in twice], rtol=1e-5
     )
-    with pytest.raises(InputError, match=r"the state is of 1 episodes, not 3: call policy.reset"):
+    with pytest.raises(InputError, match=r"the state is that of 1 episodes, not 3; call policy.reset"):
         policy.act(seen)
     policy.reset([0, 0, 0])
     np.testing.assert_array_equal(policy.act(seen), twice[0])

@@ -197,7 +197,7 @@ def test_a_config_that_cannot_be_is_refused(options, said):
 @pytest.mark.parametrize(
     ("name", "shape", "said"),
     [
-        ("nature", (4,), "nature is for images, and the observations are vectors: use mlp or gru"),
+        ("nature", (4,), "nature is for images, but the observations are vectors; use mlp or gru"),
         ("nature", (4, 30, 90), "images of 4 x 30 x 90 are too small"),
         ("conv-lstm", (7,), "conv-lstm is for images"),
     ],
@@ -225,10 +225,10 @@ def test_a_stack_that_does_not_fit_together_is_refused():
 def test_virtual_batch_normalisation_stands_first_and_has_a_reference():
     with pytest.raises(InputError, match="needs `reference_shape`"):
         Chain(nn.Linear(3, 4), VirtualBatchNorm(4))
-    with pytest.raises(InputError, match="must stand before"):
+    with pytest.raises(InputError, match="must come before"):
         Chain(nn.GRUCell(3, 4), VirtualBatchNorm(4), reference_shape=(3,))
 
 
 def test_a_chain_refuses_a_cell_whose_state_it_would_forget():
-    with pytest.raises(InputError, match=r"does not keep the state of nn\.RNNCell: use nn\.GRUCell"):
+    with pytest.raises(InputError, match=r"does not carry the state of nn\.RNNCell; use nn\.GRUCell"):
         Chain(nn.RNNCell(3, 4), nn.Linear(4, 2))

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from escalade import InputError, evolve
-from escalade.policies.population.buffers import Kept
+from escalade.policies.population.buffers import Snapshot
 
 
 class Image(torch.Tensor):
@@ -64,7 +64,7 @@ def test_a_module_that_cannot_be_copied_is_refused_in_one_line():
 )
 def test_a_changed_value_is_noticed_and_put_back(before, after, changed):
     module = Holds(lambda: before)
-    kept = Kept(module)
+    kept = Snapshot(module)
     module.value = after
     assert kept.changed() is changed
     kept.restore()

@@ -23,7 +23,7 @@ def test_other_layers_of_as_many_parameters_are_refused(tmp_path):
             use(run.folder.path, network=net(nn.ReLU))
     with pytest.raises(InputError, match=said):
         escalade.evaluate(run.folder.policy, network=net(nn.ReLU), episodes=1)
-    with pytest.raises(InputError, match="is one of Linear: give one like it"):
+    with pytest.raises(InputError, match="but `network` of Linear; pass a module with the same layers"):
         escalade.resume(run.folder.path, network=nn.Linear(4, 2))
     lazy = nn.Sequential(nn.LazyLinear(5), nn.Tanh(), nn.Linear(5, 2))
     check_layers(lazy, layers_of(net()))

@@ -127,7 +127,7 @@ def test_a_users_module_is_loaded_into_one_like_it(tmp_path):
     wrong = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 3))
     with pytest.raises(InputError, match="does not fit"):
         escalade.load(tmp_path / "p.safetensors", network=wrong)
-    with pytest.raises(InputError, match="not 'best': for the best policy, load RUN/best"):
+    with pytest.raises(InputError, match="not 'best'; for the best policy, load RUN/best"):
         escalade.load(tmp_path / "p.safetensors", "best")
 
 
@@ -140,7 +140,7 @@ def test_a_network_of_other_sizes_is_refused(layers):
 def test_other_files_are_refused(tmp_path):
     write(tmp_path / "checkpoint", {"x": np.zeros(1)}, {"progress": {}})
     with pytest.raises(
-        InputError, match=r"is a checkpoint, from which a run goes on: load policy\.safetensors"
+        InputError, match=r"is a checkpoint for resuming a run, not a policy; load policy\.safetensors"
     ):
         escalade.load(tmp_path / "checkpoint")
     write(tmp_path / "other", {"x": np.zeros(1)}, {"kind": "something"})

@@ -146,8 +146,11 @@ class Growing(nn.Module):
     [
         ("shape", r"began as \(3,\) of torch.float32, and became \(2,\) of torch.float32"),
         ("type", r"began as \(3,\) of torch.float32, and became \(3,\) of torch.float64"),
-        ("text", "a policy's state must be tensors, or tuples, lists and dicts of them, not str"),
-        ("one", "must give outputs and the next state"),
+        (
+            "text",
+            "a policy's state must consist of tensors, or of tuples, lists and dicts of tensors, not str",
+        ),
+        ("one", "must return a pair of outputs and next state"),
     ],
 )
 def test_a_state_that_cannot_be_is_refused(change, said):

@@ -24,7 +24,7 @@ from escalade.perturbation import (
     shared_center,
 )
 from escalade.perturbation.device import device_of
-from escalade.policies.population.buffers import Kept
+from escalade.policies.population.buffers import Snapshot
 from escalade.policies.population.held_module import HeldModule
 from escalade.policies.population.layout import Layout, Vector
 from escalade.policies.population.members import Members
@@ -116,7 +116,7 @@ class FitnessWork:
         device = device_of(setup.perturbation)
         self._on_mps = device is not None and device.type == "mps"
         self._parameters = list(nn.Module.parameters(self.module))
-        self._kept = Kept(self.module, whole=True)  # so that no member sees changes made by the last
+        self._kept = Snapshot(self.module, whole=True)  # so that no member sees changes made by the last
         self._offered = _named_parameters(setup.fitness)
 
     def info(self) -> dict[str, Any]:

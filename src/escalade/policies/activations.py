@@ -1,4 +1,4 @@
-"""Activations by name, and what they do to numpy arrays: in place, shape kept."""
+"""Activations by name, with in-place versions for numpy arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _elu(x: Array) -> None:
 
 
 def _exponential(x: Array, alpha: np.float32) -> None:
-    """``x`` where it is positive, and ``alpha * (exp(x) - 1)`` elsewhere: a sum, because masks are slow."""
+    """Compute ``max(x, 0) + alpha * (exp(min(x, 0)) - 1)`` in place: a sum, because masks are slow."""
     below = np.minimum(x, np.float32(0.0))
     np.exp(below, out=below)
     below -= np.float32(1.0)
@@ -48,10 +48,10 @@ def _relu(x: Array) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Activation(Entry):
-    """An activation; its home is the module that networks are made of."""
+    """An activation; its home is its torch module."""
 
     in_place: Callable[[Array], None]
-    """The same of an array."""
+    """The same function, in place, for an array."""
 
 
 ACTIVATIONS: Final[dict[str, Activation]] = {
@@ -63,7 +63,7 @@ ACTIVATIONS: Final[dict[str, Activation]] = {
 
 
 def sigmoid(x: Array) -> None:
-    """``1 / (1 + exp(-x))``, by way of tanh, which overflows nowhere."""
+    """Compute ``1 / (1 + exp(-x))`` in place, with tanh, which cannot overflow."""
     x *= np.float32(0.5)
     np.tanh(x, out=x)
     x += np.float32(1.0)

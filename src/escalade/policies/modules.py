@@ -1,9 +1,9 @@
-"""Modules that torch lacks; most have a state, which is what a policy remembers within an episode.
+"""Modules that torch lacks, most of them with a state: a policy's memory within an episode.
 
-A stateful module has two methods. ``initial_state(seed)`` gives what an episode with that seed begins
-with: a tensor, or tuples, lists and dicts of tensors, of one episode, without a batch dimension.
-``forward(observations, state)`` gives outputs and the next state, for a batch: every tensor of the state
-has the batch as its first dimension there. Neither may keep anything in the module itself.
+A stateful module has two methods. ``initial_state(seed)`` returns the state at the start of an episode with
+that seed: a tensor, or tuples, lists and dicts of tensors, for one episode, without a batch dimension.
+``forward(observations, state)`` returns outputs and the next state for a batch; here every tensor of the
+state has the batch as its first dimension. Neither method may store anything in the module itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_stateful(module: nn.Module) -> bool:
 
 
 def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
-    """The same structure, named tuples too, with ``function`` of each tensor."""
+    """Apply ``function`` to each tensor of a state, and return the same structure."""
     if isinstance(state, dict):
         return {name: map_state(function, state[name]) for name in sorted(state)}
     if isinstance(state, list | tuple):
@@ -38,14 +38,14 @@ def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
         return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
     if not isinstance(state, Tensor):
         raise InputError(
-            "a policy's state must be tensors, or tuples, lists and dicts of them, "
+            "a policy's state must consist of tensors, or of tuples, lists and dicts of tensors, "
             f"not {type(state).__name__}"
         )
     return function(state)
 
 
 def tensors_of(state: State) -> list[Tensor]:
-    """The tensors of a state, always in one order."""
+    """Return the tensors of a state, always in the same order."""
     found: list[Tensor] = []
 
     def note(part: Tensor) -> Tensor:
@@ -57,21 +57,21 @@ def tensors_of(state: State) -> list[Tensor]:
 
 
 def first_states(module: nn.Module, seeds: Sequence[int]) -> State:
-    """The state of a batch whose episodes begin, with these seeds."""
-    made = {seed: module.initial_state(seed) for seed in set(seeds)}  # type: ignore[operator]
-    firsts = [made[seed] for seed in seeds]
+    """Return the initial state of a batch of episodes with these seeds."""
+    by_seed = {seed: module.initial_state(seed) for seed in set(seeds)}  # type: ignore[operator]
+    firsts = [by_seed[seed] for seed in seeds]
     rows = zip(*(tensors_of(first) for first in firsts), strict=True)
     batch = iter([torch.stack([part.detach() for part in parts]) for parts in rows])
     return map_state(lambda _: next(batch), firsts[0])
 
 
 class Products(nn.Module):
-    """Products of pairs, without parameters and state.
+    """Products of pairs of features, without parameters and state.
 
     See :class:`escalade.policies.population.layers.ProductsOperation`.
 
     Args:
-        features: numbers it takes.
+        features: number of inputs.
     """
 
     def __init__(self, features: int) -> None:
@@ -79,17 +79,17 @@ class Products(nn.Module):
         self.features = features
 
     def extra_repr(self) -> str:
-        """Return the text in the brackets where it is printed."""
+        """Return the text between the brackets of ``repr``."""
         return str(self.features)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features ``x``, shape (batch, features), to products, shape (batch, product_count(features)).
+        """Return the products, shape (batch, product_count(features)), of ``x``, shape (batch, features).
 
         Raises:
-            InputError: it is given another number of features.
+            InputError: ``x`` has a different number of features.
         """
         if x.shape[-1] != self.features:
-            raise InputError(f"{self} takes {self.features} numbers, but is given {x.shape[-1]}")
+            raise InputError(f"{self} expects {self.features} numbers, not {x.shape[-1]}")
         later, earlier = torch.tril_indices(self.features, self.features + 1, 1, device=x.device)
         seen = torch.cat([torch.ones_like(x[..., :1]), x], dim=-1)
         return x[..., later] * seen[..., earlier]
@@ -100,10 +100,10 @@ class VirtualBatchNorm(nn.Module):
 
     :class:`escalade.policies.population.virtual_batch.VirtualBatchNormOperation` runs it for many members.
 
-    Its state, mean and 1 / standard deviation of each channel, stays the same through an episode.
+    Its state, mean and 1 / standard deviation of each channel, is constant during an episode.
 
     Args:
-        channels: of images (batch, channels, H, W), or the length of vectors (batch, channels).
+        channels: channels of images (batch, channels, H, W), or length of vectors (batch, channels).
     """
 
     def __init__(self, channels: int) -> None:
@@ -111,12 +111,12 @@ class VirtualBatchNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(channels))
 
     def measure(self, seen: Tensor) -> tuple[Tensor, Tensor]:
-        """The state that a reference batch gives, shape (channels,) each."""
+        """Return the state for a reference batch, two tensors of shape (channels,)."""
         variance, mean = torch.var_mean(seen, [0, *range(2, seen.ndim)], correction=0)
         return mean, torch.rsqrt(variance + EPSILON)
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, State]:
-        """Normalised ``x``, and the same state."""
+        """Return the normalised ``x`` and the unchanged state."""
         shape = (-1, len(self.bias), *([1] * (x.ndim - 2)))
         mean, inverse_std, bias = (part.reshape(shape) for part in (*state, self.bias))
         return (x - mean) * inverse_std + bias, state
@@ -127,26 +127,26 @@ _STATEFUL: Final = (*_CELLS, VirtualBatchNorm)
 
 
 class Chain(nn.Sequential):
-    """Layers one after the other, some of them with state: a stateful module.
+    """A sequence of layers, some of which have a state: a stateful ``nn.Sequential``.
 
-    Those with state may be ``nn.GRUCell``, ``nn.LSTMCell`` and :class:`VirtualBatchNorm`. The state is a
-    tuple with an entry for each of them, in order.
+    Layers with a state may be ``nn.GRUCell``, ``nn.LSTMCell`` and :class:`VirtualBatchNorm`. The state is a
+    tuple with one entry for each of them, in order.
 
     Args:
         layers: the modules.
-        reference_shape: shape of one observation, where there is virtual batch normalisation: the buffer
-            ``reference`` then holds the reference batch, as the environment gives it, and the network
-            sees it divided by the buffer ``reference_divisor``.
+        reference_shape: shape of one observation; required for virtual batch normalisation. The buffer
+            ``reference`` then holds the reference batch of raw observations. The network's input is this
+            batch divided by the buffer ``reference_divisor``.
 
     Raises:
-        InputError: virtual batch normalisation has no reference shape, or stands behind another state; or a
-            layer is an ``nn.RNNCell``, whose state a chain does not keep.
+        InputError: virtual batch normalisation has no reference shape, or follows a layer with a different
+            state; or a layer is an ``nn.RNNCell``, whose state a chain does not carry.
     """
 
     def __init__(self, *layers: nn.Module, reference_shape: tuple[int, ...] | None = None) -> None:
         super().__init__(*layers)
         if any(isinstance(layer, nn.RNNCell) for layer in layers):
-            raise InputError("a Chain does not keep the state of nn.RNNCell: use nn.GRUCell or nn.LSTMCell")
+            raise InputError("a Chain does not carry the state of nn.RNNCell; use nn.GRUCell or nn.LSTMCell")
         stateful = [isinstance(layer, VirtualBatchNorm) for layer in layers if isinstance(layer, _STATEFUL)]
         self.reference: Tensor | None
         self.reference_divisor: Tensor
@@ -156,31 +156,31 @@ class Chain(nn.Sequential):
         if reference_shape is None:
             raise InputError("VirtualBatchNorm needs `reference_shape`, the shape of an observation")
         if stateful != sorted(stateful, reverse=True):
-            raise InputError("VirtualBatchNorm must stand before layers with another state")
+            raise InputError("VirtualBatchNorm must come before nn.GRUCell and nn.LSTMCell")
         self.register_buffer(
             "reference", torch.zeros((REFERENCE_FRAMES, *reference_shape), dtype=torch.uint8)
         )
         self.register_buffer("reference_divisor", torch.ones(()))
 
     def set_reference(self, observations: Tensor, divisor: float) -> None:
-        """Take over a reference batch, as the environment gives observations: (frames, *shape)."""
+        """Set the reference batch, raw observations of shape (frames, *shape)."""
         self.reference = observations.clone()
         self.reference_divisor.fill_(divisor)
 
     @property
     def reference_seen(self) -> Tensor | None:
-        """The reference batch as the network sees it, (frames, *shape); None where there is none."""
+        """Reference batch as network input, shape (frames, *shape), or None if there is none."""
         return None if self.reference is None else self.reference.float() / self.reference_divisor
 
     def initial_state(self, seed: int) -> tuple[State, ...]:
-        """Return the state that an episode with this seed begins with."""
+        """Return the state at the start of an episode with this seed."""
         seen: Tensor | None = self.reference_seen
         states: list[State] = []
         for layer in self:
             if isinstance(layer, _CELLS):
                 zeros = torch.zeros(layer.hidden_size)
                 states.append((zeros, zeros.clone()) if isinstance(layer, nn.LSTMCell) else zeros)
-                seen = None  # no virtual batch normalisation stands behind these
+                seen = None  # virtual batch normalisation never follows a cell
             elif isinstance(layer, VirtualBatchNorm):
                 assert seen is not None
                 states.append(layer.measure(seen))
@@ -190,48 +190,48 @@ class Chain(nn.Sequential):
         return tuple(states)
 
     def forward(self, observations: Tensor, state: tuple[State, ...]) -> tuple[Tensor, tuple[State, ...]]:  # type: ignore[override]
-        """Outputs (batch, outputs) and the next state."""
+        """Return the outputs (batch, outputs) and the next state."""
         x, before, after = observations, iter(state), []
         for layer in self:
             if not isinstance(layer, _STATEFUL):
                 x = layer(x)
                 continue
-            kept = layer(x, next(before))
+            new = layer(x, next(before))
             if isinstance(layer, VirtualBatchNorm):
-                x, kept = kept
+                x, new = new
             else:
-                x = kept[0] if isinstance(layer, nn.LSTMCell) else kept
-            after.append(kept)
+                x = new[0] if isinstance(layer, nn.LSTMCell) else new
+            after.append(new)
         return x, tuple(after)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         saved = state_dict.get(prefix + "reference")
         if self.reference is not None and isinstance(saved, Tensor) and saved.shape == self.reference.shape:
-            self.reference = torch.empty_like(saved)  # of the type that the environment's observations have
+            self.reference = torch.empty_like(saved)  # with the type of the environment's observations
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
 def layers_of(module: nn.Module) -> list[str]:
-    """The names of the classes of a module and of its parts, in the order that torch has them.
+    """Return the class names of a module and of its submodules, in torch's order.
 
-    Torch's lazy ones count as what their first call makes of them.
+    Lazy modules are listed as the modules that their first call turns them into.
     """
     return [type(part).__name__.removeprefix("Lazy") for part in module.modules()]
 
 
 def check_layers(module: nn.Module, trained: Sequence[str] | None) -> None:
-    """Compare a module with the :func:`layers_of` the one that was trained, where those are known.
+    """Compare a module with the :func:`layers_of` the trained one, if they are known.
 
     Raises:
-        InputError: it is of other classes: with the same weights it would be another policy.
+        InputError: the classes differ, so that the same weights would be a different policy.
     """
     found = layers_of(module)
     if trained is not None and found != list(trained):
         raise InputError(
-            f"a module of {_said(trained)} was trained, and `network` is one of {_said(found)}: "
-            "give one like it"
+            f"the trained module consists of {_shortened(trained)}, but `network` of {_shortened(found)}; "
+            "pass a module with the same layers"
         )
 
 
-def _said(layers: Sequence[str]) -> str:
+def _shortened(layers: Sequence[str]) -> str:
     return shorten(", ".join(layers), 300, placeholder=" ...")

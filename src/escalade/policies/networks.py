@@ -1,4 +1,4 @@
-"""Policy networks: built as nn.Modules, with their first weights, flattened to what strategies move."""
+"""Policy networks: construction as nn.Modules, initialisation, and conversion to flat vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from escalade.policies.population.torch_network import TorchNetwork
 from escalade.support.exact import cpu_by_default
 from escalade.support.imports import imported
 
-_LAST = 0.01  # of the output layer: first actions are near zero, whatever the observation
+_LAST = 0.01  # scale of the output layer, so that initial actions are near zero for any observation
 _IN_NUMPY = (torch.float16, torch.float32, torch.float64)
 
 
@@ -36,15 +36,14 @@ def build(
     bias: bool = True,
     seed: int = 0,
 ) -> nn.Module:
-    """A network of ``inputs`` to ``outputs``: one of the registry, or what ``package.module:factory`` makes.
+    """Build a network from the registry or with a factory, ``package.module:factory``.
 
     ``inputs`` is the length of vectors, or the shape (C, H, W) of images. A factory is called with
-    (inputs, outputs) and returns an nn.Module. What it draws from torch's global generator follows
-    from ``seed``.
+    (inputs, outputs) and returns an nn.Module. ``seed`` seeds torch's global generator for it.
 
     Raises:
-        InputError: the factory cannot be found, fails, or does not return a module; or the network is
-            not for such inputs.
+        InputError: the factory cannot be found, fails, or does not return a module; or the network does
+            not support such inputs.
     """
     first = int(hash64(seed, int(Stream.INITIALISATION)) >> np.uint64(1))
     shape = (inputs,) if isinstance(inputs, int) else tuple(inputs)
@@ -54,10 +53,10 @@ def build(
             return _from_factory(policy, shape[0] if len(shape) == 1 else shape, outputs)
     entry = ARCHITECTURES[policy]
     if entry.images and len(shape) != 3:
-        raise InputError(f"`policy` {policy} is for images, and the observations are vectors: use mlp or gru")
+        raise InputError(f"`policy` {policy} is for images, but the observations are vectors; use mlp or gru")
     request = Request(shape, outputs, tuple(hidden), ACTIVATIONS[activation].load(), bias)
-    # Torch fills layers from its global generator first: not from the caller's. (Moving a network from the
-    # meta device would import sympy, half a second.)
+    # Torch first fills layers from its global generator, which the caller must not notice. (Creating the
+    # network on the meta device instead would import sympy, half a second.)
     with torch.random.fork_rng(devices=[]), cpu_by_default():
         network: nn.Module = entry.load()(request)
     initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
@@ -65,25 +64,26 @@ def build(
 
 
 def batched_network(module: nn.Module, shape: tuple[int, ...] | None = None) -> Stack | TorchNetwork:
-    """Return what runs a population of this module: a stack for plain layers, torch.func otherwise.
+    """Return the batched version of a module for a population: a stack of plain layers, or torch.func.
 
-    ``shape`` is that of one observation, (size,) or (C, H, W); convolutions need it.
+    ``shape`` is the shape of one observation, (size,) or (C, H, W); convolutions need it.
 
     Raises:
-        InputError: it has no parameters to evolve, or some that are not float32; or a layer does not fit.
+        InputError: the module has no parameters to evolve, or some that are not float32; or a layer does not
+            fit its input.
     """
     layout = layout_of(module)
     if any(part.dtype != torch.float32 for part in layout.parts):
-        raise InputError(f"policy {type(module).__name__} must have float32 parameters: call .float() on it")
+        raise InputError(f"policy {type(module).__name__} must have float32 parameters; call .float() on it")
     pieces = plain_pieces(module)
     return stack_of(module, pieces, shape) if pieces else TorchNetwork(module)
 
 
 def layout_of(module: nn.Module) -> Layout:
-    """Return the places of the module's parameters in the vector that :func:`batched_network` takes.
+    """Return the positions of the module's parameters in the flat vector of :func:`batched_network`.
 
     Raises:
-        InputError: it has no parameters to evolve, or one that cannot be.
+        InputError: the module has no parameters to evolve, or one that cannot evolve.
     """
     if not plain_pieces(module):
         return Layout(module)
@@ -92,19 +92,19 @@ def layout_of(module: nn.Module) -> Layout:
 
 
 def to_vector(module: nn.Module) -> Vector:
-    """The module's evolved parameters as :func:`batched_network` takes them, shape (dimension,)."""
+    """Return the module's evolved parameters as a vector for :func:`batched_network`, shape (dimension,)."""
     return layout_of(module).to_vector(module)
 
 
 def from_vector(module: nn.Module, vector: Vector | Tensor) -> None:
-    """Write a vector of :func:`to_vector`'s order back into the module."""
+    """Write a vector in the order of :func:`to_vector` into the module."""
     layout_of(module).writer(module)(vector)
 
 
 def frozen_state(module: nn.Module) -> dict[str, NDArray[Any]]:
-    """Copy what the flat vector does not hold: frozen parameters and buffers, by name.
+    """Return copies of the frozen parameters and buffers, which the flat vector does not hold, by name.
 
-    Types that numpy lacks (bfloat16 and smaller) come as float32, which holds their numbers exactly.
+    Types that numpy lacks (bfloat16 and smaller) are converted to float32, which is exact.
 
     Raises:
         InputError: one of them is not an array of numbers; the message names it.
@@ -115,10 +115,10 @@ def frozen_state(module: nn.Module) -> dict[str, NDArray[Any]]:
 
 
 def load_frozen_state(module: nn.Module, values: Mapping[str, NDArray[Any]]) -> None:
-    """Give the module back what :func:`frozen_state` took from one like it.
+    """Load the arrays from :func:`frozen_state` of a module like this one.
 
     Raises:
-        InputError: the module has other frozen parameters or buffers.
+        InputError: the module has different frozen parameters or buffers.
     """
     here = frozen_state(module)
     same = {name: value.shape for name, value in here.items()} == {
@@ -134,7 +134,7 @@ def load_frozen_state(module: nn.Module, values: Mapping[str, NDArray[Any]]) -> 
 
 
 def as_array(name: str, tensor: Any) -> NDArray[Any]:
-    """The numbers of a parameter or buffer called ``name``, in memory of their own.
+    """Copy the parameter or buffer ``name`` to an array.
 
     Raises:
         InputError: it is not a dense array of numbers.
@@ -153,36 +153,36 @@ def _from_factory(policy: str, inputs: int | tuple[int, ...], outputs: int) -> n
     try:
         network = factory(inputs, outputs)
     except Exception as problem:  # whatever the user's code raises
-        said = one_line(problem)
-        raise InputError(f"`policy` {policy}({inputs}, {outputs}) raised {said}") from problem
+        reason = one_line(problem)
+        raise InputError(f"`policy` {policy}({inputs}, {outputs}) raised {reason}") from problem
     if not isinstance(network, nn.Module):
-        raise InputError(f"`policy` {policy} made a {type(network).__name__}, not an nn.Module")
+        raise InputError(f"`policy` {policy} returned a {type(network).__name__}, not an nn.Module")
     return network.eval()
 
 
 def normc(weight: Tensor, last: bool, generator: torch.Generator) -> None:
-    """Gaussian, each output's weights scaled to length 1, and to 0.01 in the last layer.
+    """Draw Gaussian weights; scale each output's weights to length 1, or 0.01 in the last layer.
 
-    The initialisation of Salimans et al. 2017's code.
+    This is the initialisation in the code of Salimans et al. 2017.
     """
     weight.normal_(generator=generator)
     weight *= (_LAST if last else 1.0) / weight.norm(dim=1, keepdim=True)
 
 
 def xavier(weight: Tensor, last: bool, generator: torch.Generator) -> None:
-    """Uniform with variance 2 / (inputs + outputs) (Glorot and Bengio 2010, equation 16)."""
+    """Draw uniform weights of variance 2 / (inputs + outputs) (Glorot and Bengio 2010, equation 16)."""
     nn.init.xavier_uniform_(weight, generator=generator)
 
 
 def orthogonal(weight: Tensor, last: bool, generator: torch.Generator) -> None:
-    """Orthogonal rows or columns (Saxe et al. 2014), a hundredth as large in the last layer."""
+    """Draw orthogonal rows or columns (Saxe et al. 2014), scaled by 0.01 in the last layer."""
     nn.init.orthogonal_(weight, gain=_LAST if last else 1.0, generator=generator)
 
 
 def zeros(weight: Tensor, last: bool, generator: torch.Generator) -> None:
-    """All zero: how ARS starts its linear policies (Mania et al. 2018, algorithm 1).
+    """Set all weights to zero, as ARS does for its linear policies (Mania et al. 2018, algorithm 1).
 
-    For policies without a hidden layer: with one, no single weight of it would have any effect.
+    Only for policies without a hidden layer: with one, changing a single weight would have no effect.
     """
     weight.zero_()
 
@@ -193,15 +193,15 @@ INITIALISATIONS: Final[dict[str, Callable[[Tensor, bool, torch.Generator], None]
     "orthogonal": orthogonal,
     "zeros": zeros,
 }
-"""Each writes a weight of shape (outputs, inputs) in place."""
+"""Functions that fill a weight of shape (outputs, inputs) in place."""
 
 
 def initialise(
     network: nn.Module, init: Callable[[Tensor, bool, torch.Generator], None], generator: torch.Generator
 ) -> None:
-    """Give a network its first numbers, in the order of its parameters.
+    """Initialise a network, in the order of its parameters.
 
-    Weights follow ``init``, filters as (filters, channels * height * width); biases and buffers are 0.
+    ``init`` fills weights, and filters as (filters, channels * height * width). Biases and buffers are 0.
     """
     weights = [name for name, parameter in network.named_parameters() if parameter.ndim > 1]
     with torch.no_grad():

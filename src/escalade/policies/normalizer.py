@@ -1,4 +1,4 @@
-"""Running moments of the observations, and the normalisation they give."""
+"""Running mean and variance of observations, and the normalisation by them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ A = TypeVar("A", NDArray[Any], "Tensor")
 CLIP = 5.0
 """Normalised observations are clipped to [-CLIP, CLIP] by default, as in Salimans et al. 2017's code."""
 
-_SMALLEST_STD = 1e-3  # in units of the largest, where that is below 1
-_LARGEST_MEAN = 1e100  # of an episode that has not diverged: its square must be a number too
+_SMALLEST_STD = 1e-3  # relative to the largest deviation, if that is below 1
+_LARGEST_MEAN = 1e100  # means beyond it count as diverged, because their squares must be finite
 
 
 def normalize(observations: A, mean: A, inverse_std: A, clip: float = CLIP) -> A:
-    """``clip((x - mean) / std)`` of numpy arrays or of torch tensors, float64, shape (..., size)."""
+    """Return ``clip((x - mean) / std)`` of numpy arrays or torch tensors, float64, shape (..., size)."""
     standard: A = observations - mean
     standard *= inverse_std
     return standard if clip == math.inf else standard.clip(-clip, clip)
 
 
 def divide_images(images: NDArray[Any], out: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Write images into ``out``, those of bytes divided by 255."""
+    """Write images into ``out``, and divide uint8 images by 255."""
     if images.dtype == np.uint8:
         np.divide(images, np.float32(255), out=out)
     else:
@@ -41,14 +41,14 @@ def divide_images(images: NDArray[Any], out: NDArray[np.float32]) -> NDArray[np.
 
 @dataclass(frozen=True)
 class Normalization:
-    """A normaliser as it stands during one generation: mean and 1 / standard deviation, shape (size,)."""
+    """The normalisation of one generation: mean and 1 / standard deviation, shape (size,)."""
 
     mean: Array
     inverse_std: Array
     clip: float = CLIP
-    """The largest normalised observation; infinite for none."""
+    """Limit of normalised observations; infinity means no limit."""
     count: float = 0.0
-    """Observations that mean and deviation were taken of; 0 where there were none, or it is not known."""
+    """Number of observations behind mean and deviation; 0 if there are none, or the number is unknown."""
 
     def apply(self, observations: NDArray[np.floating]) -> NDArray[np.float32]:
         """Normalise observations, shape (..., size); see :func:`normalize`."""
@@ -56,15 +56,15 @@ class Normalization:
         standard = normalize(exact, self.mean, self.inverse_std, self.clip)
         if self.clip != math.inf:
             return standard.astype(np.float32)
-        with np.errstate(over="ignore"):  # of what is too large for float32
+        with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
             return standard.astype(np.float32)
 
 
 class Normalizer:
-    """Count, mean and sum of squared deviations of every observation seen, shape (size,) each.
+    """Count, mean and sum of squared deviations of all observations so far, shape (size,) each.
 
-    Merged with the parallel formula of Chan, Golub and LeVeque 1983 ("Algorithms for computing
-    the sample variance"), always in member order: the sum's bits depend on the order.
+    Episodes are merged with the parallel formula of Chan, Golub and LeVeque 1983 ("Algorithms for computing
+    the sample variance"), always in member order, because the rounding of the sum depends on the order.
     """
 
     def __init__(self, size: int) -> None:
@@ -74,7 +74,7 @@ class Normalizer:
 
     @classmethod
     def restored(cls, tensors: Mapping[str, NDArray[Any]], prefix: str = "normalizer.") -> Normalizer:
-        """The normaliser whose :meth:`tensors` these are; others beside them are left alone."""
+        """Return a normaliser with the state from :meth:`tensors`, ignoring other tensors."""
         normalizer = cls(len(tensors[f"{prefix}mean"]))
         normalizer.count = float(tensors[f"{prefix}count"][0])
         normalizer.mean = tensors[f"{prefix}mean"].copy()
@@ -83,9 +83,9 @@ class Normalizer:
 
     @classmethod
     def of(cls, normalization: Normalization | None, size: int) -> Normalizer:
-        """The normaliser that gives this normalisation, up to the last bits, and learns on from it.
+        """Return a normaliser that continues from this normalisation, up to rounding.
 
-        Without one, a new normaliser of ``size`` numbers.
+        If ``normalization`` is None, return a new normaliser of ``size`` numbers.
         """
         if normalization is None:
             return cls(size)
@@ -96,7 +96,7 @@ class Normalizer:
         return normalizer
 
     def tensors(self, prefix: str = "normalizer.") -> dict[str, NDArray[Any]]:
-        """Return the arrays that a checkpoint keeps."""
+        """Return the arrays for a checkpoint."""
         return {
             f"{prefix}count": np.array([self.count]),
             f"{prefix}mean": self.mean,
@@ -104,16 +104,16 @@ class Normalizer:
         }
 
     def snapshot_if(self, enabled: bool | None, clip: float = CLIP) -> Normalization | None:
-        """The :meth:`snapshot` of a generation; None where ``enabled`` is False or nothing is normalised."""
+        """Return :meth:`snapshot`, or None if ``enabled`` is False or there is nothing to normalise."""
         return None if enabled is False or not len(self.mean) else self.snapshot(clip)
 
     def snapshot(self, clip: float = CLIP) -> Normalization:
-        """The normalisation of a generation. Before any observation it changes nothing, but for ``clip``."""
+        """Return the normalisation of a generation. Before the first observation it only clips."""
         if self.count == 0:
             return Normalization(self.mean.copy(), np.ones_like(self.mean), clip)
         deviation = np.sqrt(self.squares / self.count)
-        # A dimension that has hardly moved keeps its scale: dividing by next to nothing would turn its first
-        # movement into an explosion. Where all are small, such as a microscope's metres, so is the bound.
+        # A nearly constant dimension is not scaled: divided by a tiny deviation, its first real change would
+        # be huge. If all deviations are small, such as a microscope's in metres, so is the threshold.
         smallest = _SMALLEST_STD * min(1.0, float(deviation.max(initial=0.0)))
         scale = np.where(deviation > smallest, deviation, 1.0)
         return Normalization(self.mean.copy(), 1.0 / scale, clip, self.count)
@@ -122,7 +122,7 @@ class Normalizer:
         """Add episodes of ``seen`` (n,) observations with ``moments`` (n, 2, size).
 
         The moments are each episode's mean and its sum of squared deviations from that mean. Diverged
-        episodes are left out.
+        episodes are ignored.
         """
         means, squares = moments[:, 0], moments[:, 1]
         with np.errstate(invalid="ignore"):
@@ -132,7 +132,7 @@ class Normalizer:
             return
         counts, means, squares = seen[usable, None].astype(np.float64), means[usable], squares[usable]
         count, first = float(counts.sum()), means[0]
-        # About a mean that was seen, not about 0: with large offsets, sums about 0 lose the deviations.
+        # Sums relative to an observed mean: relative to 0, large offsets would round the deviations away.
         mean = first + (counts * (means - first)).sum(axis=0) / count
         self._merge(count, mean, squares.sum(axis=0) + (counts * (means - mean) ** 2).sum(axis=0))
 

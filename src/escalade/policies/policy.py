@@ -1,4 +1,4 @@
-"""A trained policy: the network, what it needs around it, and the file it is saved in."""
+"""A trained policy: its network, normalisation and action map, and its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from escalade.envs.spaces import as_batch, describe, moments_size, observation_s
 from escalade.envs.structured import as_batch_of_parts
 from escalade.errors import InputError
 from escalade.policies.architectures.registry import ARCHITECTURES
-from escalade.policies.drawing import ActedEpisodes, make_draws, only_legal
+from escalade.policies.drawing import ActedEpisodes, make_draws, mask_illegal
 from escalade.policies.modules import State, check_layers, first_states, is_stateful, layers_of, tensors_of
 from escalade.policies.networks import as_array, batched_network, build, from_vector, frozen_state, layout_of
 from escalade.policies.normalizer import CLIP, Normalization, normalize
@@ -36,7 +36,7 @@ _BUILD_OPTIONS = ("policy", "hidden", "activation", "bias")
 
 
 def network_inputs(policy: Any, observations: Tensor) -> Tensor:
-    """Observations as the network of a policy, or of its export, gets them: scaled, flat, float32."""
+    """Convert observations to the inputs of a policy's (or its export's) network: scaled, flat, float32."""
     if policy.normalized:
         moments = policy.observation_mean, policy.observation_inverse_std
         flat = normalize(observations.double().flatten(1), *moments, policy.observation_clip)
@@ -49,15 +49,15 @@ def network_inputs(policy: Any, observations: Tensor) -> Tensor:
 
 
 class Policy(nn.Module):
-    """Observation to action: normalisation, network, action map.
+    """Policy from observation to action: normalisation, network and action map.
 
     ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
-    (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, reach it divided by
-    255; with ``normalize_images`` they are normalised instead, as vectors are. A network on another
-    device stays there: the policy holds a copy of it on the CPU.
+    (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, are divided by 255;
+    with ``normalize_images`` they are normalised instead, as vectors are. If the network is on a different
+    device, the policy holds a copy of it on the CPU.
 
-    ``architecture`` is how :func:`escalade.policies.networks.build` makes the network again, or empty
-    for a module of the user's.
+    ``architecture`` holds the arguments with which :func:`escalade.policies.networks.build` rebuilds the
+    network. It is empty for a user's module.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class Policy(nn.Module):
         normalize_images: bool = False,
     ) -> None:
         super().__init__()
-        layout_of(network)  # refuses what cannot evolve, before anything is copied
+        layout_of(network)  # raises an error if something cannot evolve, before anything is copied
         self.network = on_cpu(network)
-        frozen_state(self.network)  # refuses what could not be saved
+        frozen_state(self.network)  # raises an error if something cannot be saved
         self.observation_space = observation_space
         self.actions = actions
         self.env_id = env_id
@@ -103,33 +103,33 @@ class Policy(nn.Module):
         size = observation_size(self.observation_space)
         if (batched.inputs, batched.outputs) != (size, outputs):
             raise InputError(
-                f"policy takes {batched.inputs} and gives {batched.outputs} numbers, but "
+                f"size mismatch: the policy has {batched.inputs} inputs and {batched.outputs} outputs, but "
                 f"the environment needs {size} and {outputs}"
             )
 
     @property
     def batched(self) -> Stack | TorchNetwork:
-        """The network that runs a population: its shape as it is now, and what does not evolve."""
+        """The network for a whole population, with the current shapes and frozen parameters."""
         return batched_network(self.network, observation_shape(self.observation_space))
 
     def set(self, vector: Any, normalization: Normalization | None) -> None:
-        """Take over a centre, shape (dimension,), and the normalisation it was trained with."""
+        """Set the parameters, shape (dimension,), and the normalisation that they were trained with."""
         from_vector(self.network, vector)
         self._state = None
         if self._drawn is not None:
             self._drawn.begin(None)
         self.normalized = normalization is not None
         if normalization is not None:
-            self._take_over(normalization)
+            self._set_normalization(normalization)
 
-    def _take_over(self, normalization: Normalization) -> None:
+    def _set_normalization(self, normalization: Normalization) -> None:
         self.observation_clip, self.observation_count = normalization.clip, normalization.count
         self.observation_mean.copy_(torch.from_numpy(normalization.mean))
         self.observation_inverse_std.copy_(torch.from_numpy(normalization.inverse_std))
 
     @property
     def normalization(self) -> Normalization | None:
-        """The mean and deviation that observations are normalised by; None when they are not."""
+        """Mean and deviation for normalising observations, or None if they are not normalised."""
         if not self.normalized:
             return None
         mean, inverse_std = self.observation_mean.numpy(), self.observation_inverse_std.numpy()
@@ -137,43 +137,44 @@ class Policy(nn.Module):
 
     @property
     def layers(self) -> list[str] | None:
-        """The classes of a user's module and of its parts; None of a network of Escalade's."""
+        """Class names of a user's module and its submodules, or None for a network of Escalade."""
         return None if self.architecture else layers_of(self.network)
 
     @property
     def stateful(self) -> bool:
-        """True where the network keeps a state within an episode."""
+        """True if the network has a state within an episode."""
         return is_stateful(self.network)
 
     def forward(self, observations: Tensor, state: State | None = None) -> Any:
-        """Raw outputs (batch, outputs) for observations (batch, inputs) or images (batch, C, H, W).
+        """Return raw outputs (batch, outputs) for observations (batch, inputs) or images (batch, C, H, W).
 
-        A stateful network also takes a state of the batch, and the result is outputs and next state.
+        With a stateful network, pass the batch's state too; the result is a pair of outputs and next state.
 
         Raises:
-            InputError: the observations are no tensor.
+            InputError: the observations are not a tensor.
         """
         if not isinstance(observations, Tensor):
             raise InputError(
-                f"a policy is called with a tensor, not a {type(observations).__name__}: see act"
+                f"a policy must be called with a tensor, not a {type(observations).__name__}; "
+                "use policy.act for an observation"
             )
         seen = network_inputs(self, observations)
         return self.network(seen, state) if self.stateful else self.network(seen)
 
     def first_state(self, seeds: Sequence[int]) -> State:
-        """Return the network's state of a batch whose episodes begin, with these seeds."""
+        """Return the network's initial state for a batch of episodes with these seeds."""
         with torch.no_grad(), cpu_by_default():
             return first_states(self.network, seeds)
 
     def reset(self, seed: int | Sequence[int] = 0) -> None:
-        """Begin an episode: :meth:`act` starts from the network's first state and from the first draw.
+        """Begin an episode: reset the network's state and the random draws of actions.
 
-        A policy that was made, loaded or set to other parameters begins by itself, with the seed 0 (in a
-        batch, with draws of 0, 1, 2 and so on).
+        After creating or loading a policy, or setting its parameters, the first episode begins by itself with
+        seed 0 (in a batch, the draws of actions use the seeds 0, 1, 2 and so on).
 
         Args:
-            seed: seed of the episode, which decides the draws of actions and of the first state, if there
-                are any; a list of them for a batch of episodes.
+            seed: seed of the episode, for the draws of actions and of the initial state, if there are any; a
+                list of seeds for a batch of episodes.
         """
         seeds = [int(seed)] if isinstance(seed, int | np.integer) else [int(one) for one in seed]
         if self._drawn is not None:
@@ -182,24 +183,24 @@ class Policy(nn.Module):
             self._state = self.first_state(seeds)
 
     def act(self, observation: Any, *, action_mask: Any = None, deterministic: bool = False) -> Any:
-        """The action for one observation, each as the environment gives and takes it.
+        """Return the environment's action for one of its observations, or actions for a batch.
 
-        A policy with the head ``sample`` draws its actions as training does, by the seed of the episode
-        (see :meth:`reset`) and the number of calls since. Every other policy takes its best action.
+        A policy with the head ``sample`` draws its actions as in training, by the episode's seed (see
+        :meth:`reset`) and the number of calls since then. Other policies return the best action.
 
-        A batch of observations, as a vector environment gives them, has an action each: an array with the
-        batch first, or a dict or tuple of such arrays. A stateful network goes on from where its last call
-        left it: see :meth:`reset`.
+        For a batch of observations from a vector environment, the result has one action per observation: an
+        array with the batch first, or a dict or tuple of such arrays. A stateful network continues from the
+        state of the last call; see :meth:`reset`.
 
         Args:
-            observation: of the policy's space.
+            observation: an observation, or a batch, of the policy's space.
             action_mask: ``info["action_mask"]`` of the last step or reset, with 0 for illegal actions; for a
-                batch, one row each. By default the entry ``action_mask`` of a Dict observation, if any.
-            deterministic: take the best action, even if the policy draws its actions.
+                batch, one row per observation. None means the entry ``action_mask`` of a Dict observation.
+            deterministic: True to return the best action even if the policy draws its actions.
 
         Raises:
-            InputError: it is no observation of the policy's space, or has NaN; or the batch has another size
-                than the one that the state or the seeds are of; or the mask has the wrong size.
+            InputError: the observation is not of the policy's space or has NaN, the size of the batch differs
+                from that of the state or the seeds, or the mask has the wrong size.
         """
         seen, batched = as_batch(self.observation_space, observation)
         batch = torch.from_numpy(seen)
@@ -211,7 +212,7 @@ class Policy(nn.Module):
             action_mask = observation.get(MASK)
         if action_mask is not None:
             rows = action_mask if batched else [action_mask]
-            outputs = only_legal(outputs, read_masks(self.actions.space, rows, len(batch)))
+            outputs = mask_illegal(outputs, read_masks(self.actions.space, rows, len(batch)))
         actions = self._map(outputs)
         if self.actions.parts:
             return as_batch_of_parts(self.actions.space, actions) if batched else actions[0]
@@ -220,23 +221,24 @@ class Policy(nn.Module):
         return int(actions[0]) if isinstance(self.actions.space, spaces.Discrete) else np.asarray(actions[0])
 
     def _next(self, batch: Tensor) -> Tensor:
-        """Raw outputs, and one step of the state."""
+        """Return raw outputs, and advance the state by one step."""
         if self._state is None:
             self._state = self.first_state([0] * len(batch))
-        rows = {len(part) for part in tensors_of(self._state)}  # none of a Chain without a stateful layer
+        rows = {len(part) for part in tensors_of(self._state)}  # empty for a Chain without a stateful layer
         if rows - {len(batch)}:
             raise InputError(
-                f"the state is of {min(rows)} episodes, not {len(batch)}: call policy.reset([...]) first"
+                f"the state is that of {min(rows)} episodes, not {len(batch)}; call policy.reset([...]) "
+                "with one seed per episode"
             )
         raw, self._state = self.forward(batch, self._state)
         return cast("Tensor", raw)
 
     def save(self, path: AnyPath) -> None:
-        """Write the policy to one safetensors file.
+        """Save the policy to one safetensors file.
 
         Raises:
-            InputError: there can be no such file.
-            StorageFailure: the disk is full, or went away.
+            InputError: a file cannot be created at ``path``.
+            StorageFailure: the disk is full or unavailable.
         """
         state_dict = self.network.state_dict()
         tensors = {f"network.{name}": as_array(name, value) for name, value in state_dict.items()}
@@ -259,28 +261,27 @@ class Policy(nn.Module):
 
 
 def _policy_in(folder: Path) -> Path:
-    """The policy's file in a run's folder.
+    """Return the policy's file in a run folder.
 
     Raises:
-        InputError: there is none, as the run has not ended.
+        InputError: the file does not exist, because the run is not finished.
     """
     run = RunFolder(folder)
     if not run.policy.exists() and run.config.exists() and run.checkpoints.generations():
         raise InputError(
-            f"{folder} has no {run.policy.name}, for the run has not ended: go on with it, or evaluate or "
-            "export its latest checkpoint"
+            f"{folder} has no {run.policy.name}, because the run is not finished; resume the run, or "
+            "evaluate or export its latest checkpoint"
         )
     return run.policy
 
 
 def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
-    """Read a policy from a run folder, from its ``policy.safetensors``, or from the package: ``zoo:NAME``.
+    """Load a policy from a run folder, from its ``policy.safetensors``, or from the package: ``zoo:NAME``.
 
-    ``network`` is needed for policies trained from a module of the user's: no code is read from
-    the file.
+    Policies trained from a user's module need ``network``, because no code is loaded from the file.
 
     Raises:
-        InputError: there is no policy there, it is damaged, or ``network`` does not fit it.
+        InputError: the policy does not exist or is damaged, or ``network`` does not fit it.
     """
     file = located(path)
     if file.is_dir():
@@ -289,16 +290,16 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     if network is None:
         if not saved.architecture:
             raise InputError(
-                f"{file} holds a module of your own: pass one like it as load(path, network=...)"
+                f"{file} was trained from your own module; pass one like it as load(path, network=...)"
             )
         shape = observation_shape(saved.observation_space)
         network = build(inputs=shape, outputs=saved.actions.outputs, **saved.architecture)
     elif isinstance(network, nn.Module):
         check_layers(network, saved.layers)
-        network = copy_on_cpu(network)  # which may be given for another run, too
+        network = copy_on_cpu(network)  # the caller may use the module for other runs too
     else:
         raise InputError(
-            f"network must be an nn.Module, not {network!r}: for the best policy, load RUN/best.safetensors"
+            f"network must be an nn.Module, not {network!r}; for the best policy, load RUN/best.safetensors"
         )
     policy = Policy(
         network,
@@ -311,15 +312,15 @@ def load(path: AnyPath, network: nn.Module | None = None) -> Policy:
     try:
         policy.network.load_state_dict({name: torch.from_numpy(part) for name, part in saved.weights.items()})
     except RuntimeError as problem:
-        said = " ".join(str(problem).split())
-        raise InputError(f"the network does not fit {file}: {said}") from None
+        reason = " ".join(str(problem).split())
+        raise InputError(f"the network does not fit {file}: {reason}") from None
     policy.normalized = saved.normalized
-    policy._take_over(saved.normalization)
+    policy._set_normalization(saved.normalization)
     return policy.eval()
 
 
 def architecture_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The part of a config that :func:`escalade.policies.networks.build` needs to make a network again."""
+    """Return the options with which :func:`escalade.policies.networks.build` rebuilds a network."""
     chosen = {name: options[name] for name in _BUILD_OPTIONS}
     hidden = chosen["hidden"]
     if hidden is None:

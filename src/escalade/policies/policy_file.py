@@ -1,4 +1,4 @@
-"""The contents of a policy's file, checked before anything is built from them."""
+"""Contents of a policy's file, validated before anything is built from them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from escalade.storage.tensors import Damaged, Stored, Tensors, read, record, wit
 
 KIND = "escalade-policy-1"
 INVERSE_STD = "observation_scale"
-"""The name in files of 1 / the observations' standard deviation."""
+"""Name in files of 1 / the observations' standard deviation."""
 
 
 @dataclass(frozen=True)
 class NetworkFacts:
-    """The arguments of :func:`escalade.policies.networks.build` for the network."""
+    """Arguments of :func:`escalade.policies.networks.build` for the network."""
 
     policy: str
     hidden: list[int]
@@ -34,39 +34,39 @@ class NetworkFacts:
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """A policy as it was saved."""
+    """A saved policy."""
 
     env: str
     observation_space: spaces.Space[Any]
     actions: ActionMap
     architecture: dict[str, Any]
-    """:class:`NetworkFacts`; empty for a module of the user's."""
+    """:class:`NetworkFacts`; empty for a user's module."""
     normalized: bool
     normalization: Normalization
-    """The last one that the policy had, whether it is ``normalized`` or not."""
+    """The policy's last normalisation, even if it is not ``normalized``."""
     weights: Tensors
     """The network's state dict."""
     layers: list[str] | None
-    """The classes of a user's module and of its parts; None of others."""
+    """Class names of a user's module and its submodules, or None for other networks."""
 
     @classmethod
     def read(cls, path: Path) -> PolicyFile:
-        """Read what :meth:`escalade.policies.policy.Policy.save` wrote.
+        """Read a file written by :meth:`escalade.policies.policy.Policy.save`.
 
         Raises:
-            InputError: there is no such file.
-            Damaged: it is damaged, or of a different kind.
+            InputError: the file does not exist.
+            Damaged: the file is damaged, or of a different kind.
         """
         content = read(path)
         if "progress" in content.state:
             raise Damaged(
-                f"{path} is a checkpoint, from which a run goes on: load policy.safetensors or "
-                "best.safetensors of its run's folder"
+                f"{path} is a checkpoint for resuming a run, not a policy; load policy.safetensors or "
+                "best.safetensors from the run folder"
             )
         if content.state.get("kind") != KIND:
             raise Damaged(
-                f"{path} is not a policy that a run of train saved, as its policy.safetensors and "
-                "best.safetensors are; load_evolved reads what evolve saved"
+                f"{path} is not a policy saved by train, such as policy.safetensors or best.safetensors; "
+                "use load_evolved for modules saved by evolve"
             )
         with about(f"{path} cannot be used", Damaged):
             return cls._of(content)
@@ -93,6 +93,6 @@ class PolicyFile:
 
 
 def _refuse_code(policy: str, activation: str, **others: Any) -> None:
-    """Refuse names beyond the registries': a module of the file's choice would be imported."""
+    """Raise Damaged for names outside the registries, because a file must not choose code to import."""
     if policy not in ARCHITECTURES or activation not in ACTIVATIONS:
-        raise Damaged("its architecture is none that Escalade saves")
+        raise Damaged("its architecture is not one that Escalade saves")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from escalade.envs import ActionMap
 from escalade.envs.masks import Masks
 from escalade.perturbation import Stream, normals
-from escalade.policies.drawing import make_draws, only_legal
+from escalade.policies.drawing import make_draws, mask_illegal
 from escalade.rollout.episodes import EpisodeJob
 
 Numbers = NDArray[np.int64]
@@ -48,7 +48,7 @@ class Exploration:
             trained = items < job.training_items
             raw = raw + (normals(*address) * (self._noise * trained)[:, None]).astype(np.float32)
         if self._masks is not None and self._masks.given:
-            raw = only_legal(raw, self._masks.of(slots))
+            raw = mask_illegal(raw, self._masks.of(slots))
         return raw
 
 

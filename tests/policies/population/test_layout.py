@@ -67,7 +67,7 @@ def test_a_copy_shares_nothing_and_keeps_ties():
 def test_a_sparse_parameter_is_refused_by_name():
     made = nn.Linear(2, 2)
     made.links = nn.Parameter(torch.eye(3).to_sparse())
-    with pytest.raises(InputError, match=r"parameter 'links' is .*sparse_coo: only dense"):
+    with pytest.raises(InputError, match=r"parameter 'links' is .*sparse_coo, but only dense"):
         Layout(made)
 
 

@@ -151,36 +151,40 @@ WRITTEN = {
     "einsum": (
         lambda: Own(lambda self, x: torch.einsum("bi,oi->bo", x, self.weight), weight=torch.randn(8, 12)),
         [(4, 12)],
-        "parameter 'weight' is written out .*einsum",
+        "parameter 'weight' is computed in full .*einsum",
     ),
-    "bilinear": (lambda: nn.Bilinear(6, 7, 8), [(4, 6), (4, 7)], "'weight' is written out .*bilinear"),
-    "transposed": (lambda: nn.ConvTranspose2d(4, 12, 3), [(2, 4, 6, 6)], "written out .*conv_transpose2d"),
+    "bilinear": (lambda: nn.Bilinear(6, 7, 8), [(4, 6), (4, 7)], "'weight' is computed in full .*bilinear"),
+    "transposed": (
+        lambda: nn.ConvTranspose2d(4, 12, 3),
+        [(2, 4, 6, 6)],
+        "computed in full .*conv_transpose2d",
+    ),
     "used twice": (
         lambda: Own(lambda self, x: self.part(x) * self.part.weight.abs().mean(), part=nn.Linear(8, 10)),
         [(4, 8)],
-        "'part.weight' is written out .*abs",
+        "'part.weight' is computed in full .*abs",
     ),
     "norm over two axes": (
         lambda: nn.LayerNorm((8, 16)),
         [(4, 8, 16)],
-        "'(weight|bias)' is written out .*layer_norm",
+        "'(weight|bias)' is computed in full .*layer_norm",
     ),
 }
 ALONE = {
     "a function of its own": (
         lambda: Own(lambda self, x: Cube.apply(self.part(x)), part=nn.Linear(8, 10)),
         [(4, 8)],
-        "one after the other.*must override the setup_context",
+        "one at a time.*must override the setup_context",
     ),
     "no rule": (
         lambda: Own(lambda self, x: self.part(x)[0], part=nn.LSTM(10, 12, proj_size=4)),
         [(5, 3, 10)],
-        "one after the other.*Batching rule not implemented",
+        "one at a time.*Batching rule not implemented",
     ),
     "a branch": (
         lambda: Own(lambda self, x: self.part(x) if x[0, 0] > 0 else -self.part(x), part=nn.Linear(8, 10)),
         [(1, 8)],
-        "one after the other.*vmap",
+        "one at a time.*vmap",
     ),
     "numbers that numpy is given": (
         lambda: Own(
@@ -188,12 +192,12 @@ ALONE = {
             weight=torch.randn(8, 12),
         ),
         [(4, 8)],
-        "one after the other.*data pointer",
+        "one at a time.*data pointer",
     ),
     "the parameter's memory by another name": (
         Aliased,
         [(4, 8)],
-        "one after the other.*outputs are others",
+        "one at a time.*outputs are others",
     ),
 }
 
@@ -252,7 +256,7 @@ def test_what_has_no_shorter_way_is_written_out_with_a_note(name):
     with pytest.warns(UserWarning, match=note):
         check(members, inputs)
     with warnings.catch_warnings():  # said once
-        warnings.filterwarnings("error", message=".*written out")
+        warnings.filterwarnings("error", message=".*computed in full")
         check(members, inputs)
 
 
@@ -290,7 +294,7 @@ def test_members_are_called_together_under_autocast(name, perturbation):
 def test_the_module_keeps_the_centre():
     members, inputs = setting(*ALONE["no rule"][:2])
     before = members._held.layout.to_vector(members._held.module)
-    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
+    with torch.no_grad(), pytest.warns(UserWarning, match="one at a time"):
         members(*inputs)
     np.testing.assert_array_equal(members._held.layout.to_vector(members._held.module), before)
 
@@ -395,7 +399,7 @@ def test_parameters_are_written_out_when_asked_for():
 def test_tensors_without_the_members_axis_are_refused():
     members, inputs = setting(*SHARED["linear"])
     with pytest.raises(
-        InputError, match=r"leading axis of 3 members, not of shape \(5, 12\): use .expand\(3, ...\)"
+        InputError, match=r"leading axis of 3 members, not of shape \(5, 12\); use .expand\(3, ...\)"
     ):
         members(inputs[0][0])
 
@@ -428,7 +432,7 @@ def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
 ):
     members, (x,) = setting(lambda: Counts(replaces, registers), [(8,)], perturbation=perturbation)
     module = members._held.module
-    with torch.no_grad(), pytest.warns(UserWarning, match="it writes to its buffers|one after the other"):
+    with torch.no_grad(), pytest.warns(UserWarning, match="it writes to its buffers|one at a time"):
         found = [members(x) for _ in range(3)]
     assert module.calls == 0
     assert not module.last.any()
@@ -441,7 +445,7 @@ def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
             module.last = torch.zeros(4)
 
 
-@pytest.mark.filterwarnings("ignore:members of Own are called one after the other")
+@pytest.mark.filterwarnings("ignore:members of Own are called one at a time")
 def test_a_refusal_is_remembered():
     calls = []
 
@@ -474,7 +478,7 @@ def test_what_is_written_out_is_not_said_of_members_that_are_called_one_after_th
         warnings.simplefilter("always")
         for _ in range(2):
             members(x)
-    assert ["one after the other" in str(one.message) for one in said] == [True]
+    assert ["one at a time" in str(one.message) for one in said] == [True]
 
 
 def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
@@ -483,7 +487,7 @@ def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
         return {"found": found, "size": float(found.abs().sum()), "none": None, "name": "here"}
 
     members, (x,) = setting(lambda: Own(outputs, part=nn.Linear(8, 4)), [(8,)], perturbation="full")
-    with torch.no_grad(), pytest.warns(UserWarning, match="one after the other"):
+    with torch.no_grad(), pytest.warns(UserWarning, match="one at a time"):
         made = members(x)
     torch.testing.assert_close(made["size"], made["found"].abs().sum(dim=1).double())
     assert (made["none"], made["name"]) == (None, "here")
@@ -521,7 +525,7 @@ def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_
             0,
             4,
         )
-        with torch.no_grad(), pytest.warns(UserWarning, match="its outputs are others than"):
+        with torch.no_grad(), pytest.warns(UserWarning, match="outputs of a joint call differ from"):
             members(*inputs)
 
 

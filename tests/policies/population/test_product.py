@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from escalade.policies.population.product import WAYS, Way, is_right, way
+from escalade.policies.population.product import WAYS, Way, is_correct, way
 
 SHAPES = [(17, 256), (256, 256), (256, 6), (64, 64), (5, 3), (27, 16), (48, 192), (576, 64), (300, 1), (1, 9)]
 
@@ -56,8 +56,8 @@ def by_place(rows, matrix, out):
 
 @pytest.mark.parametrize("product", [by_number, by_place])
 def test_a_way_whose_sums_have_another_order_in_some_rows_is_found(product):
-    assert not is_right(Way(8, product), 256, 256)
-    assert is_right(WAYS[-1], 256, 256)
+    assert not is_correct(Way(8, product), 256, 256)
+    assert is_correct(WAYS[-1], 256, 256)
 
 
 @pytest.mark.slow("src/escalade/policies", "tests/policies")

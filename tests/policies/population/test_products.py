@@ -55,7 +55,7 @@ def test_a_quadratic_policy_can_be_any_quadratic_form():
 
 
 def test_images_are_refused():
-    with pytest.raises(InputError, match="quadratic is for vectors, and the observations are images"):
+    with pytest.raises(InputError, match="quadratic is for vectors, but the observations are images"):
         build("quadratic", (3, 8, 8), 2)
     with pytest.raises(InputError, match=r"have 149,424,912 parameters for observations of 7,056 numbers"):
         build("quadratic", (84, 84), 6)

@@ -303,7 +303,7 @@ def test_a_module_that_lacks_initial_state_is_refused():
 
 @pytest.mark.parametrize("make", [Draws, Counts])
 def test_what_keeps_or_draws_is_refused_whether_or_not_it_can_be_batched(make):
-    with pytest.raises(InputError, match="gives other numbers when it is called again"):
+    with pytest.raises(InputError, match="returns different outputs for the same input"):
         TorchNetwork(make()).check((4,), 2)
 
 

@@ -1,1 +1,1 @@
-"""The named networks, and an entry in the registry for each."""
+"""Named networks, and their registry."""

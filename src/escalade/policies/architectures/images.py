@@ -1,4 +1,4 @@
-"""Networks for images, as they were published."""
+"""Published networks for images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from escalade.policies.modules import Chain, VirtualBatchNorm
 
 
 def make_nature(request: Request) -> nn.Module:
-    """Three convolutions and a hidden layer of 512, all ReLU; made for images of 4 x 84 x 84.
+    """Build three convolutions and a hidden layer of 512, all ReLU, for images of 4 x 84 x 84.
 
     Mnih et al. 2015, "Human-level control through deep reinforcement learning", methods.
     """
@@ -31,7 +31,7 @@ def make_nature(request: Request) -> nn.Module:
 
 
 def make_openai_atari(request: Request) -> nn.Module:
-    """Two convolutions and a hidden layer of 256, all normalised, then ReLU; for images of 4 x 84 x 84.
+    """Build two convolutions and a hidden layer of 256, normalised, then ReLU, for images of 4 x 84 x 84.
 
     Salimans et al. 2017 (arXiv 1703.03864), with the layers of Mnih et al. 2016, "Asynchronous Methods for
     Deep Reinforcement Learning".
@@ -56,9 +56,9 @@ def make_openai_atari(request: Request) -> nn.Module:
 
 
 def make_conv_lstm(request: Request) -> nn.Module:
-    """3 x 3 convolutions of stride 2 and 32 channels, SELU, LSTM of 256; made for images of 1 x 42 x 42.
+    """Build 3 x 3 convolutions of stride 2 and 32 channels, SELU, and an LSTM of 256, for 1 x 42 x 42 images.
 
-    The recurrent Atari network of pytorch-es.
+    This is the recurrent Atari network of pytorch-es.
     """
     body: list[nn.Module] = []
     for before, after in pairwise([request.shape[0], 32, 32, 32, 32]):
@@ -69,9 +69,9 @@ def make_conv_lstm(request: Request) -> nn.Module:
 
 
 def make_small_cnn(request: Request) -> nn.Module:
-    """Convolutions of 6 and 8 channels, pooled, then 128 and 64 units, all tanh; for 3 x 84 x 84.
+    """Build convolutions of 6 and 8 channels, pooled, then 128 and 64 units, all tanh, for 3 x 84 x 84.
 
-    The network for pixels of enajx/ES, the baseline of arXiv 2007.02686: no layer has a bias.
+    This is the pixel network of enajx/ES, the baseline of arXiv 2007.02686. No layer has a bias.
     """
     body = [
         nn.Conv2d(request.shape[0], 6, 3, bias=False),
@@ -93,15 +93,15 @@ def make_small_cnn(request: Request) -> nn.Module:
 
 
 def _flat_size(layers: list[nn.Module], shape: tuple[int, ...]) -> int:
-    """The number of outputs that convolutions give for one image of ``shape``, (C, H, W).
+    """Return the number of outputs of convolutions for one image of ``shape``, (C, H, W).
 
     Raises:
-        InputError: the image is too small for them.
+        InputError: the image is too small.
     """
     try:
         with torch.device("meta"), torch.no_grad():
             made = nn.Sequential(*layers)(torch.empty(1, *shape))
     except RuntimeError:
         channels, height, width = shape
-        raise InputError(f"policy: images of {channels} x {height} x {width} are too small for it") from None
+        raise InputError(f"images of {channels} x {height} x {width} are too small for this policy") from None
     return int(made[0].numel())

@@ -1,7 +1,7 @@
-"""The named networks. A new one is one function and one entry here.
+"""Registry of the named networks. A new network is one function and one entry here.
 
-The function takes a :class:`Request` and returns an nn.Module, made
-of layers that :mod:`escalade.policies.population.recognition` knows. It is imported when it is asked for.
+The function takes a :class:`Request` and returns an nn.Module of layers that
+:mod:`escalade.policies.population.recognition` supports. It is imported on first use.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ if TYPE_CHECKING:  # a worker starts without torch
 
 @dataclass(frozen=True)
 class Request:
-    """The shape and options a network is to have.
+    """Requested shape and options of a network.
+
+    A network ignores the options that it does not have.
 
     Args:
-        shape: of one observation, (size,) or (C, H, W).
-        outputs: numbers it gives.
-        hidden: sizes of hidden layers, where the network leaves them open.
-        activation: the module between its layers, where the network leaves it open.
-        bias: whether its layers have one, where the network leaves it open.
+        shape: shape of one observation, (size,) or (C, H, W).
+        outputs: number of outputs.
+        hidden: sizes of hidden layers.
+        activation: the module between layers.
+        bias: True for layers with a bias.
     """
 
     shape: tuple[int, ...]
@@ -36,19 +38,19 @@ class Request:
 
     @property
     def inputs(self) -> int:
-        """Numbers in one observation."""
+        """Number of values in one observation."""
         return math.prod(self.shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture(Entry):
-    """A named network, before its file is imported; its home takes a Request and gives an nn.Module."""
+    """Registry entry of a network, whose home is a function from a Request to an nn.Module."""
 
     use: str
     images: bool = False
-    """True where it takes images only; the others flatten them."""
+    """True if the network takes images only; the others flatten images."""
     hidden: tuple[int, ...] = ()
-    """Sizes of hidden layers where none are given."""
+    """Default sizes of the hidden layers."""
 
 
 _HERE: Final = "escalade.policies.architectures"
@@ -57,7 +59,7 @@ _LINE: Final = frozenset({"bias", "init"})
 _MLP: Final = _LINE | {"hidden", "activation"}
 _MEMORY: Final = "vectors, memory"
 CELL: Final = (64,)
-"""The size of a recurrent cell where none is given."""
+"""Default size of a recurrent cell."""
 
 
 def _for_vectors(
@@ -72,7 +74,7 @@ def _for_images(title: str, maker: str, use: str) -> Architecture:
 
 ARCHITECTURES: Final[dict[str, Architecture]] = {
     "linear": _for_vectors("one layer", "make_linear", _LINE),
-    # 16 units are more than a line on most tasks: benchmarks/defaults.md
+    # 16 units are better than a linear policy on most tasks; see benchmarks/defaults.md
     "mlp": _for_vectors("multilayer perceptron", "make_mlp", _MLP, (16,)),
     "quadratic": _for_vectors(
         "one layer, on the observation and the products of its numbers", "make_quadratic", _LINE
@@ -88,4 +90,4 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
     ),
     "small-cnn": _for_images("enajx/ES: a small CNN without biases", "make_small_cnn", "3 x 84 x 84"),
 }
-"""The networks that ``policy`` names."""
+"""Networks by name, for the option ``policy``."""

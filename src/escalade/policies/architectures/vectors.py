@@ -11,48 +11,48 @@ from escalade.policies.architectures.registry import CELL, Request
 from escalade.policies.modules import Chain, Products
 from escalade.policies.population.layers import product_count
 
-_MOST = 10_000_000  # parameters; a search through more of them learns nothing in any time
+_MOST = 10_000_000  # parameters; with more, a search learns nothing in reasonable time
 
 
 def make_linear(request: Request) -> nn.Module:
-    """One layer, without an activation."""
+    """Build one layer without an activation."""
     return nn.Sequential(nn.Linear(request.inputs, request.outputs, bias=request.bias))
 
 
 def make_mlp(request: Request) -> nn.Module:
-    """A multilayer perceptron; images are flattened before it."""
+    """Build a multilayer perceptron, which takes images flattened."""
     sizes = [request.inputs, *request.hidden]
     layers = _hidden_layers(sizes, request)
     return nn.Sequential(*layers, nn.Linear(sizes[-1], request.outputs, bias=request.bias))
 
 
 def make_quadratic(request: Request) -> nn.Module:
-    """One layer without an activation behind :class:`escalade.policies.modules.Products`.
+    """Build one layer without an activation after :class:`escalade.policies.modules.Products`.
 
-    A torque is often a product of two numbers: the way to a goal times the sines and cosines of the joints'
-    angles. A linear policy has none, and a hidden layer has to find it.
+    A torque is often a product of two numbers: the distance to a goal times sines and cosines of the joints'
+    angles. A linear policy has no products, and a hidden layer would have to learn them.
 
     Raises:
-        InputError: the observations are images, or have so many numbers that their pairs are too many.
+        InputError: the observations are images, or have too many pairs of numbers.
     """
     if len(request.shape) == 3:
-        raise InputError("`policy` quadratic is for vectors, and the observations are images: use nature")
+        raise InputError("`policy` quadratic is for vectors, but the observations are images; use nature")
     if (parameters := product_count(request.inputs) * request.outputs) > _MOST:
         raise InputError(
             f"`policy` quadratic would have {parameters:,} parameters for observations of {request.inputs:,} "
-            f"numbers, and at most {_MOST:,} are of use: take linear or mlp"
+            f"numbers, more than the limit of {_MOST:,}; use linear or mlp"
         )
     layer = nn.Linear(product_count(request.inputs), request.outputs, bias=request.bias)
     return nn.Sequential(Products(request.inputs), layer)
 
 
 def make_gru(request: Request) -> nn.Module:
-    """A GRU cell; see :func:`make_lstm`."""
+    """Build a GRU cell; see :func:`make_lstm`."""
     return _behind_layers(nn.GRUCell, request)
 
 
 def make_lstm(request: Request) -> nn.Module:
-    """An LSTM cell of the last hidden size, or of 64; sizes before it are linear layers in front of it."""
+    """Build an LSTM cell of the last hidden size (default 64), after linear layers of the sizes before it."""
     return _behind_layers(nn.LSTMCell, request)
 
 
@@ -64,7 +64,7 @@ def _behind_layers(kind: type[nn.GRUCell] | type[nn.LSTMCell], request: Request)
 
 
 def _hidden_layers(sizes: list[int], request: Request) -> list[nn.Module]:
-    """Linear layers of these sizes, each with its activation."""
+    """Return linear layers of these sizes, each followed by the activation."""
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after, bias=request.bias), request.activation()]

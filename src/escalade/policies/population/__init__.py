@@ -1,1 +1,1 @@
-"""The forward pass of a whole population: layers, products and memories of many members at once."""
+"""Forward pass of a whole population: layers, products and states of many members at once."""

@@ -1,4 +1,4 @@
-"""The state of a module besides the parameters that evolve, at one moment, to put back later."""
+"""Snapshots of a module's state other than its evolved parameters, which can be restored."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import torch
 from torch import Tensor, nn
 
 _TORCHS: Final = frozenset(vars(nn.Module())) - {"training"}
-"""Attributes that torch gives to every module."""
+"""Attributes that every torch module has."""
 
 _PARTS: Final = ("_parameters", "_modules", "_forward_hooks", "_forward_pre_hooks")
 _PLAIN: Final = (int, float, bool, str, complex, type(None))
 _SMALL: Final = 2**16
-"""Numbers of a tensor that is compared as a whole; in larger ones, only writes that torch counts are seen."""
+"""Largest tensor whose numbers are compared; in larger ones, only writes that torch counts are noticed."""
 _MOST: Final = 2**20
-"""Numbers in an attribute that may be a memory; larger ones are data."""
+"""Largest tensor in an attribute that counts as state; larger ones count as data."""
 
 
-class Kept:
-    """A module's buffers, and the tensors, numbers and texts in its attributes, alone or in tuples.
+class Snapshot:
+    """Copy of a module's buffers, and of the tensors, numbers and texts in its attributes, also in tuples.
 
-    Some modules remember there. Other objects stay as they are, and so do the numbers of sparse tensors, of
-    attributes with more than a million numbers, and of what shares its memory with a parameter.
+    Some modules store state there. Not included are other objects, the numbers of sparse tensors, attributes
+    with more than a million numbers, and tensors that share memory with a parameter.
 
     Args:
         module: the module.
-        whole: True to keep the numbers of frozen parameters and the module's parts and hooks, too.
+        whole: True to include the numbers of frozen parameters, and the module's submodules and hooks.
     """
 
     def __init__(self, module: nn.Module, whole: bool = False) -> None:
@@ -40,7 +40,7 @@ class Kept:
                 own = [vars(part)[name] for name in _PARTS]
                 self._parts += [(table, dict(table)) for table in own]
             for table in (part._buffers, vars(part)):
-                known = {name: value for name, value in table.items() if _may_remember(name, value)}
+                known = {name: value for name, value in table.items() if _is_state(name, value)}
                 self._tables.append((table, known, frozenset(table)))
                 tensors += [
                     value
@@ -52,13 +52,13 @@ class Kept:
         self._numbers = [_Numbers(value) for value in tensors]
 
     def restore(self) -> None:
-        """Put all of them back, and remove those that were made since."""
+        """Restore everything, and remove what has been added since."""
         for table, parts in self._parts:
-            if table or parts:  # most are empty
+            if table or parts:  # most tables are empty
                 table.clear()
                 table.update(parts)
         for table, known, names in self._tables:
-            for name in _made_since(table, names):
+            for name in _added_since(table, names):
                 del table[name]
             table.update(known)
         with torch.no_grad():
@@ -66,9 +66,9 @@ class Kept:
                 numbers.restore()
 
     def changed(self) -> bool:
-        """Return whether there are others, or one has other numbers."""
+        """Return whether anything has been added, removed or changed."""
         return any(numbers.changed() for numbers in self._numbers) or any(
-            _made_since(table, names)
+            _added_since(table, names)
             or not all(name in table and _same(value, table[name]) for name, value in known.items())
             for table, known, names in self._tables
         )
@@ -93,16 +93,16 @@ class _Numbers:
         self._writes = self._value._version if self._counted else 0
 
 
-def _may_remember(name: str, value: Any) -> bool:
+def _is_state(name: str, value: Any) -> bool:
     if name in _TORCHS:
         return False
     if type(value) is tuple:
-        return all(_may_remember("", part) for part in value)
+        return all(_is_state("", part) for part in value)
     return type(value) in _PLAIN or isinstance(value, Tensor)
 
 
-def _made_since(table: dict[str, Any], names: frozenset[str]) -> list[str]:
-    return [name for name in table.keys() - names if _may_remember(name, table[name])]
+def _added_since(table: dict[str, Any], names: frozenset[str]) -> list[str]:
+    return [name for name in table.keys() - names if _is_state(name, table[name])]
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

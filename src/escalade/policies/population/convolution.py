@@ -1,7 +1,7 @@
 """Convolutions and pooling of a population, member by member; images are (channels, height, width).
 
-A member's convolution is one copy of the image's patches into a matrix that stays in the cache, and
-one matrix product in BLAS. benchmarks/convolutions.md compares this with grouped convolutions and others.
+A member's convolution copies the image's patches into a matrix that stays in the cache, and calls BLAS for
+one matrix product. benchmarks/convolutions.md compares this with grouped convolutions and others.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from escalade.policies.activations import Array
 from escalade.policies.population.layers import Operation, Shape, block
 
 Pair = tuple[int, int]
-_PLACES = 128  # of a product, at most: OpenBLAS multiplies 400 patches by 32 filters a fifth faster in four
+_PLACES = 128  # patches per product: in four, OpenBLAS multiplies 400 patches by 32 filters a fifth faster
 
 
 class Windows(NamedTuple):
-    """The places of a window in an image of the shape ``inputs``."""
+    """Positions of a sliding window in an image of the shape ``inputs``."""
 
     inputs: Shape
     kernel: Pair
@@ -29,7 +29,7 @@ class Windows(NamedTuple):
 
     @property
     def places(self) -> Pair:
-        """Height and width of the image that has a number for each place."""
+        """Height and width of the output image, which has a number for each position."""
         across = zip(self.inputs[1:], self.padding, self.kernel, self.stride, strict=True)
         high, wide = ((size + 2 * edge - part) // step + 1 for size, edge, part, step in across)
         return high, wide
@@ -38,16 +38,16 @@ class Windows(NamedTuple):
 def convolution(
     windows: Windows, rows: int, parts: Sequence[Part], activation: str | None = None
 ) -> ConvolutionOperation:
-    """Room for a convolution of ``rows`` members and the activation that follows it.
+    """Allocate a convolution of ``rows`` members with its activation.
 
-    The flat vector holds the weight as torch does, (filters, channels, height, width), then the bias.
+    The flat vector holds the weight in torch's shape, (filters, channels, height, width), then the bias.
     """
     kind = SharingConvolution if parts[0].rank else OwnConvolution
     return kind(windows, rows, parts, activation)
 
 
 class ConvolutionOperation(Operation):
-    """A convolution whose products are an image's alone: their shapes do not depend on how many there are."""
+    """A convolution with one product per image, whose shape does not depend on the number of images."""
 
     _out: Array
 
@@ -64,19 +64,19 @@ class ConvolutionOperation(Operation):
         return self._images(out)
 
     def _convolve(self, row: int, image: Array, out: Array) -> None:
-        """Write what the member in ``row`` makes of an image."""
+        """Write the outputs of the member in ``row`` for one image."""
         raise NotImplementedError
 
     def _images(self, out: Array) -> Array:
-        """The output of k images, shape (k, filters, height, width)."""
+        """Return the output as k images, shape (k, filters, height, width)."""
         raise NotImplementedError
 
 
 class OwnConvolution(ConvolutionOperation):
-    """A convolution of members that have weights of their own.
+    """A convolution of members with their own weights.
 
-    The patches of an image are the columns of a matrix: a row of it holds one place of all patches, line
-    after line.
+    The patches of an image are the columns of a matrix. A row of the matrix holds the same pixel of all
+    patches, line by line.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class OwnConvolution(ConvolutionOperation):
 class SharingConvolution(ConvolutionOperation):
     """A convolution of members that share the centre's weight.
 
-    Patches are the rows of a matrix, and images have their channels last: a patch is copied in lines of
-    ``wide * channels`` numbers, which is three times as fast, and one order of the centre's weight serves all
-    members.
+    Patches are the rows of a matrix, and images have their channels last. A patch is then copied in lines of
+    ``wide * channels`` numbers, which is three times as fast, and the centre's weight is rearranged once for
+    all members.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class SharingConvolution(ConvolutionOperation):
     ) -> None:
         self._part, *self._bias = parts
         (filters, patch), rank = self._part.shape, self._part.rank
-        # The bias is one more thin factor, whose number is always 1: added in the same call.
+        # The bias is one more thin factor, whose coefficient is always 1, and is added in the same call.
         self._a, self._b = block(rows, rank + len(self._bias), filters), block(rows, patch, rank)
         super().__init__(parts, [self._a, self._b], activation=activation)
         channels, height, width = windows.inputs
@@ -153,7 +153,7 @@ class SharingConvolution(ConvolutionOperation):
             member.write(part, self._a[row, -1])
 
     def _convolve(self, row: int, image: Array, out: Array) -> None:
-        if image.flags.c_contiguous:  # channels first: plane by plane takes half as long
+        if image.flags.c_contiguous:  # channels first, where plane by plane takes half as long
             for channel, plane in enumerate(image):
                 self._image[:, :, channel] = plane
         else:
@@ -167,16 +167,16 @@ class SharingConvolution(ConvolutionOperation):
         out += self._correction
 
     def _channels_last(self, weights: Array) -> Array:
-        """Rows of (channels, tall, wide) as rows of (tall, wide, channels)."""
-        turned = weights.reshape(-1, *self._kernel).transpose(0, 2, 3, 1)
-        return turned.reshape(-1, self._part.shape[1])
+        """Reorder rows of (channels, tall, wide) to rows of (tall, wide, channels)."""
+        transposed = weights.reshape(-1, *self._kernel).transpose(0, 2, 3, 1)
+        return transposed.reshape(-1, self._part.shape[1])
 
     def _images(self, out: Array) -> Array:
         return out.reshape(len(out), *self._places, -1).transpose(0, 3, 1, 2)
 
 
 class MaxPoolOperation(Operation):
-    """The largest number of each window, channel by channel; windows that do not fit are left out."""
+    """Maximum of each window, channel by channel. Windows that do not fit are omitted."""
 
     def __init__(self, windows: Windows, rows: int, parts: Sequence[Part]) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Operations of torch on a matrix plus a product of thin factors, of one member or of many.
+"""Torch operations on a matrix plus a product of thin factors, for one member or many.
 
-Each takes what the function of torch takes, behind ``factors_of``, which gives a tensor's factors or None; it
-returns NotImplemented where there is no shorter way than to write the matrix out. Called under
-``torch.func.vmap``, where the factors are those of many members, the product with the centre is one for all.
+Each takes ``factors_of``, which returns a tensor's factors or None, and then the arguments of torch's
+function. It returns NotImplemented if nothing is faster than computing the full matrix. Under
+``torch.func.vmap`` the factors are those of many members, and a single product with the centre serves all.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 FactorsOf = Callable[[Any], Any]
 
-_within: Final[Any] = torch._C._functorch  # the functions that torch.func itself is made of
+_functorch: Final[Any] = torch._C._functorch  # the functions behind torch.func
 
 
 def linear(
     factors_of: FactorsOf, input: Tensor, weight: Tensor, bias: Tensor | None = None, **others: Any
 ) -> Any:
-    """``input (weight + a b^T)^T + bias``."""
+    """Compute ``input (weight + a b^T)^T + bias``."""
     factors = factors_of(weight)
     if factors is None or factors_of(input) is not None or others or (bias is not None and bias.ndim > 1):
         return NotImplemented
@@ -30,7 +30,7 @@ def linear(
 
 
 def product(factors_of: FactorsOf, *matrices: Any, **others: Any) -> Any:
-    """``input (other + a b^T)``."""
+    """Compute ``input (other + a b^T)``."""
     if len(matrices) != 2 or others:
         return NotImplemented
     input, other = matrices
@@ -50,7 +50,7 @@ def sum_and_product(
     alpha: float = 1,
     **others: Any,
 ) -> Any:
-    """``input + mat1 (mat2 + a b^T)``."""
+    """Compute ``input + mat1 (mat2 + a b^T)``."""
     factors, scaled = factors_of(mat2), (beta, alpha) != (1, 1)
     if factors is None or factors_of(mat1) is not None or scaled or input.ndim != 1 or others:
         return NotImplemented
@@ -66,7 +66,7 @@ def embedding(
     *others: Any,
     **named: Any,
 ) -> Any:
-    """Rows of ``weight + a b^T``."""
+    """Look up rows of ``weight + a b^T``."""
     factors = factors_of(weight)
     if factors is None or max_norm is not None:
         return NotImplemented
@@ -83,7 +83,7 @@ def convolution(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Any:
-    """A convolution with ``weight + a b^T``: r filters of ``b``, whose images ``a`` mixes."""
+    """Convolve with ``weight + a b^T``: ``a`` mixes the outputs of the r filters ``b``."""
     factors = factors_of(weight)
     if factors is None or factors_of(input) is not None:
         return NotImplemented
@@ -111,8 +111,8 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Any:
-    """Layer normalisation, whose weight and bias may be the members' own."""
-    found = None if weight is None or bias is None else _Spread.of(input, weight, bias)
+    """Normalise a layer, with weights and biases that may differ between members."""
+    found = None if weight is None or bias is None else _Unbatched.of(input, weight, bias)
     if found is None:
         return func(input, normalized_shape, weight, bias, eps)
     x, scale, shift = found.parts
@@ -132,13 +132,13 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    """Scaled dot-product attention: within vmap, members' heads are more heads of one call."""
+    """Compute scaled dot-product attention; under vmap, members become additional heads of one call."""
     named = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
-    found = None if dropout_p > 0.0 or query.ndim < 3 else _Spread.of(query, key, value, attn_mask)
+    found = None if dropout_p > 0.0 or query.ndim < 3 else _Unbatched.of(query, key, value, attn_mask)
     if found is None:
         return func(query, key, value, attn_mask, dropout_p, **named)
     *parts, mask = found.parts
-    if len({(part.ndim, part.shape[1]) for part in parts}) > 1:  # they broadcast: so does torch's own rule
+    if len({(part.ndim, part.shape[1]) for part in parts}) > 1:  # torch's own rule broadcasts them
         return func(query, key, value, attn_mask, dropout_p, **named)
     if mask is not None:
         shape = (*parts[0].shape[1:-1], parts[1].shape[-2])
@@ -149,8 +149,7 @@ def attention(
 
 
 def _linear(x: Tensor, weight: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
-    """``x (weight + a b^T)^T + bias``."""
-    found = _Spread.of(x, a, b, bias)
+    found = _Unbatched.of(x, a, b, bias)
     if found is None:
         return nn.functional.linear(x, weight, bias) + (x @ b) @ a.mT
     x, a, b, own = found.parts
@@ -158,43 +157,43 @@ def _linear(x: Tensor, weight: Tensor, a: Tensor, b: Tensor, bias: Tensor | None
     rows = x.reshape(members, prod(x.shape[1:-1]), features)
     out = torch.mm(rows.flatten(0, 1), weight.t()).reshape(*rows.shape[:2], units)
     thin, right = torch.bmm(rows, b), a.mT
-    if own is not None:  # one more thin factor, whose number is always 1
+    if own is not None:  # one more thin factor, whose coefficient is always 1
         thin = torch.cat([thin, thin.new_ones(*thin.shape[:2], 1)], dim=2)
         right = torch.cat([right, own.reshape(members, 1, -1).expand(members, 1, units)], dim=1)
-    thin, right = thin.to(out.dtype), right.to(out.dtype)  # torch.autocast chooses by the operation
+    thin, right = thin.to(out.dtype), right.to(out.dtype)  # torch.autocast's type depends on the operation
     return found.wrapped(out.baddbmm_(thin, right).reshape(*x.shape[:-1], units))
 
 
-class _Spread(NamedTuple):
-    """Tensors within vmap as they are outside of it, with the members' axis first."""
+class _Unbatched(NamedTuple):
+    """Tensors under vmap, unwrapped to ordinary tensors with the members' axis first."""
 
     parts: list[Any]
     members: int
     level: int
-    """Level of vmap, which may be called within itself."""
+    """Nesting level of vmap."""
 
     @classmethod
-    def of(cls, *parts: Tensor | None) -> _Spread | None:
-        """The parts spread out; None outside of vmap, and where one is within another vmap as well."""
-        batched = [part for part in parts if part is not None and _within.is_batchedtensor(part)]
-        levels = {_within.maybe_get_level(part) for part in batched}
-        inner = {id(part): _within.get_unwrapped(part) for part in batched}
-        if len(levels) != 1 or any(_within.is_batchedtensor(part) for part in inner.values()):
+    def of(cls, *parts: Tensor | None) -> _Unbatched | None:
+        """Unwrap the parts, or return None outside vmap and inside nested vmaps."""
+        batched = [part for part in parts if part is not None and _functorch.is_batchedtensor(part)]
+        levels = {_functorch.maybe_get_level(part) for part in batched}
+        inner = {id(part): _functorch.get_unwrapped(part) for part in batched}
+        if len(levels) != 1 or any(_functorch.is_batchedtensor(part) for part in inner.values()):
             return None
         first = batched[0]
-        members = inner[id(first)].shape[_within.maybe_get_bdim(first)]
+        members = inner[id(first)].shape[_functorch.maybe_get_bdim(first)]
 
-        def spread(part: Tensor | None) -> Tensor | None:
+        def unwrapped(part: Tensor | None) -> Tensor | None:
             if part is None:
                 return None
             if id(part) in inner:
-                moved: Tensor = inner[id(part)].movedim(_within.maybe_get_bdim(part), 0)
+                moved: Tensor = inner[id(part)].movedim(_functorch.maybe_get_bdim(part), 0)
                 return moved
             return part.expand(members, *part.shape)
 
-        return cls([spread(part) for part in parts], members, levels.pop())
+        return cls([unwrapped(part) for part in parts], members, levels.pop())
 
     def wrapped(self, out: Tensor) -> Tensor:
-        """A result with the members' axis first, as vmap has it."""
-        made: Tensor = _within._add_batch_dim(out, 0, self.level)
-        return made
+        """Wrap a result with the members' axis first as a batched tensor of vmap."""
+        batched: Tensor = _functorch._add_batch_dim(out, 0, self.level)
+        return batched

@@ -16,11 +16,11 @@ from escalade.policies.population.layout import Layout, Vector
 
 
 class HeldModule:
-    """A module that is written to, and what is known of calling it for many members at once.
+    """A module for members' parameters, with the outcome of calling it for many members at once.
 
     Args:
-        module: written to and called; of nobody else's.
-        layout: which of its parameters evolve.
+        module: written to and called; it must not be used elsewhere.
+        layout: the evolved parameters.
         source: the members' noise.
     """
 
@@ -30,19 +30,19 @@ class HeldModule:
         self.source = source if isinstance(source, LowRank) and source.rank else None
         self.room: Callable[..., Any] = source.room if isinstance(source, DeviceNoise) else _room
         self.write = layout.writer(module)
-        """Writes a vector of parameters into the module."""
+        """Function that writes a vector of parameters into the module."""
         self._center: Vector | None = None
         self.probed = False
-        """True once members that were called together have been compared with the module."""
+        """True after outputs of a joint call have been compared with those of the module itself."""
         self.one_at_a_time: str | None = None
-        """The reason to call members one after the other from now on; None if there is none."""
+        """The reason for calling members one at a time, or None for joint calls."""
         self.refused: set[Hashable] = set()
-        """Calls that vmap refuses, whatever the members' numbers."""
+        """Calls that vmap does not support, for any parameters."""
         self._warned: set[str] = set()
-        _lay_out_once(module)
+        _flatten_recurrent_weights(module)
 
     def begin(self, center: Vector) -> None:
-        """Have the module hold a generation's centre, shape (dimension,); it is kept, and not written to."""
+        """Write a generation's centre, shape (dimension,), into the module; keep a reference to it."""
         self._center = center
         self.write(center)
 
@@ -55,45 +55,45 @@ class HeldModule:
         """The parameters that the module holds between calls."""
         return self.layout.to_vector(self.module) if self._center is None else self._center
 
-    def give_up(self, why: str) -> None:
-        """Call members one after the other from now on."""
-        self.one_at_a_time = why
-        self.warn_apart(why)
+    def call_one_at_a_time(self, reason: str) -> None:
+        """Call members one at a time from now on."""
+        self.one_at_a_time = reason
+        self.warn_one_at_a_time(reason)
 
-    def warn_apart(self, why: str) -> None:
-        """Warn once that members are called one after the other."""
+    def warn_one_at_a_time(self, reason: str) -> None:
+        """Warn once that members are called one at a time."""
         kind = type(self.module).__name__
-        self._warn(f"members of {kind} are called one after the other, which is slow: {why}")
+        self._warn_once(f"members of {kind} are called one at a time, which is slow: {reason}")
 
-    def warn_written(self, written: Mapping[str, str]) -> None:
-        """Warn once of each parameter that a function took for which there is no shorter form."""
+    def warn_written_out(self, written: Mapping[str, str]) -> None:
+        """Warn once about each parameter that had to be computed in full, because a function needs it."""
         for name, function in written.items():
-            self._warn(
-                f"parameter {name!r} is written out for every member, which is slow: {function} takes it"
+            self._warn_once(
+                f"parameter {name!r} is computed in full for every member, which is slow: {function} needs it"
             )
 
-    def _warn(self, what: str) -> None:
+    def _warn_once(self, what: str) -> None:
         if what not in self._warned:
             self._warned.add(what)
             warnings.warn(what, stacklevel=2)
 
 
-def _lay_out_once(module: nn.Module) -> None:
-    """Lay the weights of recurrent layers side by side, as a GPU wants them, now and never again.
+def _flatten_recurrent_weights(module: nn.Module) -> None:
+    """Place the weights of recurrent layers contiguously, as a GPU needs them, once and for all.
 
-    Members are written into them in place, so that they stay so. The weights of a batch of members have no
-    memory to lay out, and torch still holds them when the next member is called alone.
+    Members are written into them in place, so the weights stay contiguous. The weights of a batch of members
+    have no memory of their own that torch could flatten.
     """
     for part in nn.Module.modules(module):
         if isinstance(part, nn.RNNBase) and "flatten_parameters" not in vars(part):
             part.flatten_parameters()
-            part.flatten_parameters = _nothing  # type: ignore[method-assign]
+            part.flatten_parameters = _do_nothing  # type: ignore[method-assign]
 
 
-def _nothing() -> None:
-    """Leave the weights where they are; of this file, so that the module can be pickled."""
+def _do_nothing() -> None:
+    """Replace ``flatten_parameters``; a function of this module, so that the network can be pickled."""
 
 
 def _room(*shape: int) -> Any:
-    """An array that lies as torch's tensors do: kernels may choose their way by that."""
+    """Return an array with the memory alignment of torch's tensors, because kernels may depend on it."""
     return torch.empty(shape, dtype=torch.float32, device="cpu").numpy()

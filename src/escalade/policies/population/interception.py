@@ -1,9 +1,9 @@
-"""Any module with perturbations of low rank: its calls of torch are met on the way, its code stays as it is.
+"""Low-rank perturbations of any module, by intercepting its calls of torch; its code stays unchanged.
 
-Within :class:`Intercept`, a module holds the centre's matrices. A call of torch that takes one of them is
-replaced by one that adds the correction of its factors; a call that has no such form gets the matrix written
-out, which is exact as well, and slow. Under ``torch.func.vmap`` the factors are those of many members, and
-the product with the centre is one for all of them.
+Within :class:`Intercept`, a module holds the centre's matrices. A torch call with one of these matrices is
+replaced by one that adds the correction of its factors. A call without such a form gets the full matrix,
+which is exact too, but slow. Under ``torch.func.vmap`` the factors are those of many members, and a single
+product with the centre serves them all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from escalade.policies.population import factored, recurrence
 
 
 class Factors(NamedTuple):
-    """The perturbation of a matrix, ``a @ b.T``: of shapes (m, r) and (n, r), scaled."""
+    """Scaled perturbation of a matrix, ``a @ b.T``, with shapes (m, r) and (n, r)."""
 
     a: Tensor
     b: Tensor
@@ -29,21 +29,21 @@ class Factors(NamedTuple):
     """Name of the parameter."""
 
     @property
-    def turned(self) -> Factors:
+    def transposed(self) -> Factors:
         """Factors of the transposed matrix."""
         return Factors(self.b, self.a, self.name)
 
-    def written(self, center: Tensor) -> Tensor:
-        """The member's own matrix, in the shape of the centre's."""
+    def full(self, center: Tensor) -> Tensor:
+        """Return the member's matrix, in the shape of the centre's."""
         return center + (self.a @ self.b.mT).reshape(center.shape)
 
 
 class Intercept(TorchFunctionMode):
-    """Meets every call of torch that takes a matrix with factors.
+    """Intercepts every torch call with a matrix that has factors.
 
     Args:
-        matrices: the centre's, by name.
-        factors: a perturbation of each, by the same name; see :class:`Factors`.
+        matrices: the centre's matrices by name.
+        factors: their perturbations by the same names; see :class:`Factors`.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Intercept(TorchFunctionMode):
         factors: Mapping[str, tuple[Tensor, Tensor]],
     ) -> None:
         super().__init__()
-        # Tensors are kept beside their factors: an id names an object only while it lives.
+        # Tensors are stored with their factors, because an id is valid only as long as its object lives.
         self._known = {
             id(matrices[name]): (matrices[name], Factors(a, b, name)) for name, (a, b) in factors.items()
         }
         self.written: dict[str, str] = {}
-        """Names of parameters that were written out, each with the function that asked for it."""
+        """Names of parameters that were computed in full, with the function that needed each."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -68,19 +68,19 @@ class Intercept(TorchFunctionMode):
                 found = _COMPOSITE[func](*args, **given)
             if found is not NotImplemented:
                 return found
-        if func not in _FACTS and self._takes_known(args, given):
-            if func in _VIEWS and args:  # not by keywords alone, which is rare
+        if func not in _PROPERTIES and self._takes_known(args, given):
+            if func in _VIEWS and args:  # calls with keywords only are rare
                 return self._view(func, args, given)
             found = _FACTORED[func](self._factors_of, *args, **given) if func in _FACTORED else NotImplemented
             if found is not NotImplemented:
                 return found
             args, given = self._written_out(args, func), self._written_out(given, func)
-        if func in _SPREAD:
-            return _SPREAD[func](func, *args, **given)
+        if func in _SLOW:
+            return _SLOW[func](func, *args, **given)
         return func(*args, **given)
 
     def _factors_of(self, value: Any) -> Factors | None:
-        """The factors of a tensor that holds a centre's matrix; None of anything else."""
+        """Return the factors of a centre's matrix, or None for any other value."""
         known = self._known.get(id(value))
         return None if known is None else known[1]
 
@@ -92,7 +92,7 @@ class Intercept(TorchFunctionMode):
         )
 
     def _view(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A view of a centre's matrix, which has the matching view of the factors."""
+        """Return a view of a centre's matrix, and register the matching view of its factors."""
         center = args[0]
         factors = self._factors_of(center)
         made = None if factors is None or center.ndim != 2 else _VIEWS[func](factors, *args[1:], **kwargs)
@@ -111,7 +111,7 @@ class Intercept(TorchFunctionMode):
                 return value
             center, factors = known
             self.written.setdefault(factors.name, getattr(func, "__name__", str(func)))
-            return factors.written(center)
+            return factors.full(center)
 
         return pytree.tree_map(own, values)
 
@@ -120,7 +120,7 @@ def _transposed(
     factors: Factors, *dims: int, dim0: int | None = None, dim1: int | None = None
 ) -> Factors | None:
     order = dims or ((dim0, dim1) if dim0 is not None else (0, 1))
-    return factors.turned if {axis % 2 for axis in order if axis is not None} == {0, 1} else None
+    return factors.transposed if {axis % 2 for axis in order if axis is not None} == {0, 1} else None
 
 
 def _chunks(factors: Factors, chunks: int, dim: int = 0) -> list[Factors] | None:
@@ -136,26 +136,26 @@ def _rows(factors: Factors, parts: tuple[Tensor, ...], dim: int) -> list[Factors
 
 
 def _undispatched(function: Any) -> Callable[..., Any]:
-    """A function of torch.nn.functional whose own calls are met, but not itself once more."""
-    asked = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-    passed = dict.fromkeys(asked, _no)
-    made = FunctionType(
-        function.__code__, function.__globals__ | passed, function.__name__, function.__defaults__
+    """Return a copy of a torch.nn.functional function that is not intercepted, while its inner calls are."""
+    checks = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+    patched = dict.fromkeys(checks, _false)
+    copy = FunctionType(
+        function.__code__, function.__globals__ | patched, function.__name__, function.__defaults__
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
-def _no(*arguments: Any) -> bool:
+def _false(*arguments: Any) -> bool:
     return False
 
 
 def _getter(name: str) -> Any:
-    """The function by which torch reads an attribute of a tensor."""
+    """Return torch's function for reading an attribute of a tensor."""
     return getattr(Tensor, name).__get__
 
 
-_FACTS: Final = {
+_PROPERTIES: Final = {
     _getter(name)
     for name in ("shape", "dtype", "device", "ndim", "requires_grad", "is_leaf", "layout", "is_cuda", "grad")
 } | {
@@ -167,7 +167,7 @@ _FACTS: Final = {
     Tensor.element_size,
     Tensor.is_contiguous,
 }
-"""Facts of a matrix that are those of the centre's."""
+"""Properties that a member's matrix shares with the centre's."""
 
 _VIEWS: Final[dict[Any, Callable[..., Any]]] = {
     Tensor.t: _transposed,
@@ -196,11 +196,11 @@ _FACTORED: Final[dict[Any, Callable[..., Any]]] = {
     torch.addmm: factored.sum_and_product,
 }
 
-_SPREAD: Final[dict[Any, Callable[..., Any]]] = {
+_SLOW: Final[dict[Any, Callable[..., Any]]] = {
     nn.functional.layer_norm: factored.layer_norm,
     nn.functional.scaled_dot_product_attention: factored.attention,
 }
-"""Calls for which torch.func has a slow rule."""
+"""Calls for which torch.func's own rule is slow."""
 
 _COMPOSITE: Final[dict[Any, Callable[..., Any]]] = {
     nn.functional.multi_head_attention_forward: _undispatched(nn.functional.multi_head_attention_forward),
@@ -209,4 +209,4 @@ _COMPOSITE: Final[dict[Any, Callable[..., Any]]] = {
     torch.lstm_cell: recurrence.lstm_cell,
     torch.gru_cell: recurrence.gru_cell,
 }
-"""Calls that are made of others, which are met in turn."""
+"""Calls that are replaced by several calls, which are intercepted in turn."""

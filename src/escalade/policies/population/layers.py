@@ -1,4 +1,4 @@
-"""The parts of a population's network: layers, and the operation that runs one for many members.
+"""Layers of a population's network, and the operations that run them for many members.
 
 Nothing here needs torch, so that a worker starts without it.
 """
@@ -16,42 +16,41 @@ from escalade.perturbation.low_rank import Part
 from escalade.policies.activations import ACTIVATIONS, Array
 
 Shape = tuple[int, ...]
-"""Shape of a layer's input or output for one member: (numbers,), or (channels, height, width) of an image."""
+"""Shape of one member's input or output of a layer: (numbers,), or (channels, height, width) for an image."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's shapes, without numbers, and what runs it."""
+    """Shapes of one layer, without its numbers, and its operation."""
 
     inputs: Shape
     """Shape of one member's inputs."""
     outputs: Shape
     """Shape of one member's outputs."""
     operation: Callable[[int, Sequence[Part]], Operation]
-    """Makes room for a number of members, whose parameters are the given parts of the flat vector."""
+    """Function from a number of members, and the parts of the flat vector, to the operation."""
     shapes: Sequence[Shape] = ()
-    """Shapes of its parameters, as the flat vector holds them, in order."""
+    """Shapes of its parameters, in the order of the flat vector."""
 
 
-class Given(Protocol):
-    """A member's parameters."""
+class MemberReader(Protocol):
+    """Access to a member's parameters."""
 
     def write(self, part: Part, out: Array) -> None:
-        """Write one of them into ``out``, shape (size,)."""
+        """Write one parameter into ``out``, shape (size,)."""
         ...
 
 
 class Operation:
-    """One layer of some members, each with parameters, and maybe a state, of its own.
+    """One layer of several members, each with its own parameters and possibly a state.
 
-    The outputs of a row must not depend on the other rows, nor on how many there are, to the
-    last bit.
+    The outputs of a row must not depend on the other rows or on their number: they must be bit-identical.
 
     Args:
-        parts: the places of its parameters in the flat vector.
-        parameters: the members' numbers of each, a block of shape (rows, ...).
-        state: what else an episode changes, blocks of shape (rows, ...).
-        activation: the name of the one that follows, if any.
+        parts: positions of its parameters in the flat vector.
+        parameters: the members' numbers, one block of shape (rows, ...) per parameter.
+        state: blocks of shape (rows, ...) that change during an episode.
+        activation: name of the activation after the layer, if any.
     """
 
     def __init__(
@@ -67,41 +66,41 @@ class Operation:
     def share(self, center: Array) -> None:
         """Begin a generation around ``center``, shape (dimension,), whose numbers members may share."""
 
-    def load(self, row: int, member: Given) -> None:
-        """Give the member in ``row`` its parameters."""
+    def load(self, row: int, member: MemberReader) -> None:
+        """Load a member's parameters into ``row``."""
         for part, block in zip(self.parts, self.parameters, strict=True):
             member.write(part, block[row].reshape(-1))
 
     def begin(self, row: int, seed: int) -> None:
-        """Begin an episode in ``row``: the state that an episode with this seed starts from."""
+        """Begin an episode with this seed in ``row``, with its initial state."""
         for part in self.state:
             part[row] = 0.0
 
     def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given members, in order, to the front."""
+        """Move the members in ``rows``, in order, to the front."""
         for part in (*self.parameters, *self.state):
             part[: len(rows)] = part[rows]
 
     def __call__(self, x: Array) -> Array:
-        """The first k members' outputs for ``x``, shape (k, *inputs). The next call overwrites them."""
+        """Return the first k members' outputs for ``x``, shape (k, *inputs), valid until the next call."""
         raise NotImplementedError
 
     def each(self, row: int, batch: Array) -> Array:
         """Return the outputs of the member in ``row`` for a batch, shape (batch, *inputs), in new memory.
 
-        Only layers that may stand before virtual batch normalisation have it.
+        Only layers that may come before virtual batch normalisation implement it.
         """
         raise NotImplementedError
 
     def activated(self, out: Array) -> Array:
-        """``out``, after the activation in its place, where there is one."""
+        """Apply the activation, if any, to ``out`` in place, and return it."""
         if self._activate is not None:
             self._activate(out)
         return out
 
 
 class FlattenOperation(Operation):
-    """An image as the vector that torch's Flatten makes of it: channel by channel, row by row."""
+    """Flatten images as torch does: channel by channel, row by row."""
 
     def __init__(self, rows: int, parts: Sequence[Part]) -> None:
         super().__init__()
@@ -116,8 +115,8 @@ class FlattenOperation(Operation):
 class ProductsOperation(Operation):
     """All products x_i * x_j with i <= j, where x_0 is 1 and the numbers of a vector are x_1, x_2, ...
 
-    They stand in the order of j, then of i; 1 * 1 is left out. So the products of a longer vector begin
-    with those of its first numbers.
+    They are sorted by j, then by i, without 1 * 1. The products of a longer vector therefore begin with those
+    of its first numbers.
     """
 
     def __init__(self, features: int, rows: int, parts: Sequence[Part]) -> None:
@@ -130,7 +129,7 @@ class ProductsOperation(Operation):
     def __call__(self, x: Array) -> Array:
         seen, out, other = self._seen[: len(x)], self._out[: len(x)], self._other[: len(x)]
         seen[:, 1:] = x
-        # `mode` lets numpy write into `out` without a buffer.
+        # With `mode`, numpy writes into `out` without a buffer.
         np.take(x, self._later, axis=1, out=out, mode="clip")
         np.take(seen, self._earlier, axis=1, out=other, mode="clip")
         out *= other
@@ -143,10 +142,10 @@ class ProductsOperation(Operation):
 
 
 def product_count(features: int) -> int:
-    """Count the products of :class:`ProductsOperation` for ``features``."""
+    """Return the number of products of :class:`ProductsOperation`."""
     return features * (features + 3) // 2
 
 
 def block(*shape: int) -> NDArray[Any]:
-    """Zeros of float32."""
+    """Return zeros of float32."""
     return np.zeros(shape, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The parameters of a population of any module: a row a member, in blocks that are one call of torch.func."""
+"""Parameters of a population of any module: one row per member, in one block per call of torch.func."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from escalade.policies.population.layout import Layout, Vector
 
 
 class MemberParameters:
-    """Every member's parameters; with noise of low rank, the factors of its matrices, and all others.
+    """Every member's parameters; with low-rank noise, the factors of its matrices and all other parameters.
 
-    The module then holds the centre's matrices.
+    With low-rank noise the module holds the centre's matrices.
 
     Args:
-        module: what is called.
-        layout: its parameters' places in a flat vector.
+        module: the module to call.
+        layout: positions of its parameters in a flat vector.
         source: the members' noise.
-        rows: members, a multiple of ``block``.
-        block: members in a call.
+        rows: number of members, a multiple of ``block``.
+        block: members per call.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class MemberParameters:
             self._write(center)
 
     def load(self, row: int, population: Population, member: int) -> None:
-        """Give ``row`` the parameters of ``member``."""
+        """Load the parameters of ``member`` into ``row``."""
         numbers = self._flat[row]
         if self._source is None:
             population.write(member, numbers)
@@ -63,27 +63,27 @@ class MemberParameters:
                 given.write(part, part.numbers(numbers))
 
     def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given rows, in order, to the front."""
+        """Move ``rows``, in order, to the front."""
         self._flat[: len(rows)] = self._flat[rows]
 
     def block(self, number: int) -> Any:
-        """A block's members: tensors with a leading axis, for ``torch.func.vmap``."""
+        """Return a block's members as tensors with a leading axis, for ``torch.func.vmap``."""
         return self._blocks[number]
 
     def row(self, row: int) -> Any:
-        """One member, in memory that lies the same way for all: kernels may choose their way by that."""
+        """Return one member, always in the same memory, because kernels may depend on its alignment."""
         self._single.copy_(torch.from_numpy(self._flat[row]))
         return self._member
 
     def call(self, parameters: Any, buffers: dict[str, Tensor], inputs: tuple[Any, ...]) -> Any:
-        """The module's outputs with one member's parameters: of :meth:`row`, or of a block within vmap."""
+        """Return the module's outputs for one member's parameters, from :meth:`row` or a block under vmap."""
         own, factors = parameters
         shared = nullcontext() if self._source is None else Intercept(self._matrices, factors)
         with shared:
             return functional_call(self._module, (own, buffers), inputs)
 
     def _parts(self, numbers: Any) -> Any:
-        """Rows of numbers, shape (..., length), as the parameters and the factors of matrices, by name."""
+        """Split rows of numbers, shape (..., length), into parameters and factors of matrices, by name."""
         if self._source is None:
             return self._layout.views(numbers), {}
         own, factors = {}, {}

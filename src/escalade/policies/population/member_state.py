@@ -1,4 +1,4 @@
-"""The states of a population's stateful module: a row a member, which moves with it."""
+"""States of a population's stateful module: one row per member."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class MemberState:
     """The states of ``rows`` members.
 
     Args:
-        first: a member's state, which tells the tensors that one consists of.
-        rows: members.
+        first: a member's state, as an example of its structure and shapes.
+        rows: number of members.
     """
 
     def __init__(self, first: State, rows: int) -> None:
@@ -25,21 +25,21 @@ class MemberState:
         self._tensors = [part.new_zeros((rows, *part.shape)) for part in tensors_of(first)]
 
     def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given members, in order, to the front."""
+        """Move the members in ``rows``, in order, to the front."""
         places = torch.from_numpy(rows)
         for tensor in self._tensors:
             tensor[: len(rows)] = tensor[places]
 
     def at(self, place: int | slice) -> State:
-        """The state of the member in a row, or of those in some rows, in memory of their own."""
+        """Return a copy of the state in one row or several."""
         found = iter(self._tensors)
         return map_state(lambda part: next(found)[place].clone(), self._like)
 
     def put(self, place: int | slice, state: State) -> None:
-        """Set the state of the member in a row, or of those in some rows.
+        """Set the state in one row or several.
 
         Raises:
-            InputError: it has other shapes or types than the first.
+            InputError: shapes or types differ from those of the first state.
         """
         held, given = [tensor[place] for tensor in self._tensors], tensors_of(state)
         batch = 1 if isinstance(place, slice) else 0
@@ -48,19 +48,22 @@ class MemberState:
             for parts in (held, given)
         )
         if was != now:
-            raise InputError(f"a state must keep its shapes and types: it began as {was}, and became {now}")
+            raise InputError(
+                f"a state must keep its shapes and types, but it changed from {was} to {now}; "
+                "return a next state like the initial one"
+            )
         for tensor, part in zip(held, given, strict=True):
             tensor.copy_(part)
 
 
 def initial_state(module: nn.Module, parameters: dict[str, Tensor], seed: int) -> State:
-    """Return the state that an episode of the member with these parameters begins with."""
+    """Return the initial state of an episode for a member with these parameters."""
     named = {f"module.{name}": part for name, part in parameters.items()}
     return functional_call(_Begin(module), named, (seed,))
 
 
 class _Begin(nn.Module):
-    """Calls a module's ``initial_state`` where torch.func expects a forward pass."""
+    """Adapter that calls a module's ``initial_state`` as a forward pass, for torch.func."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()

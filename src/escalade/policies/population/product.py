@@ -1,13 +1,13 @@
-"""Products of a population's rows with the members' matrices: each its own, or one that all share.
+"""Products of a population's rows with the members' matrices, individual or shared ones.
 
-With noise of low rank a member's matrix is ``centre + a b^T``. So ``x (centre + a b^T)`` is one product of
-all rows with the centre, which BLAS reads from memory once, and for each row ``(x a) b^T``: Sarkar et al.
-2025 (arXiv 2511.16652), section 4.3.
+With low-rank noise a member's matrix is ``centre + a b^T``. Then ``x (centre + a b^T)`` is one product of all
+rows with the centre, which BLAS reads from memory once, plus ``(x a) b^T`` for each row: Sarkar et al. 2025
+(arXiv 2511.16652), section 4.3.
 
-A row's bits must depend neither on its place nor on the other rows. But BLAS computes a product in tiles, and
-the last bit of a row depends on the tile that it is in. Which tiles there are depends on the kernel that BLAS
-takes for this processor, and on the product's shape. So there are three ways to call it here, and each matrix
-gets the fastest whose bits are right on this machine.
+A row's result must be bit-identical at every position and beside any other rows. But BLAS computes a product
+in tiles, and the rounding of a row depends on its tile. The tiles depend on the BLAS kernel for this
+processor, and on the product's shape. There are therefore three ways to call BLAS here, and each matrix uses
+the fastest of those that are correct on this machine.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from escalade.policies.activations import Array
 from escalade.policies.population.layers import Operation, block
 
 _BLOCK = 16
-_MOST = 64  # rows in a call of BLAS: with more, the rows leave the cache
+_MOST = 64  # rows per call of BLAS; more rows would not fit into the cache
 _SUMS = 512
 
 
 def by_calls(rows: Array, matrix: Array, out: Array) -> None:
-    """Give BLAS up to 64 rows a call: right for OpenBLAS on processors with AVX-512."""
+    """Pass up to 64 rows per call to BLAS; correct for OpenBLAS on processors with AVX-512."""
     for low in range(0, len(rows), _MOST):
         np.matmul(rows[low : low + _MOST], matrix, out=out[low : low + _MOST])
 
 
 def by_blocks(rows: Array, matrix: Array, out: Array) -> None:
-    """Give BLAS 16 rows a call, and the transposed product: right for OpenBLAS on processors with AVX2.
+    """Pass 16 rows per call to BLAS, transposed; correct for OpenBLAS on processors with AVX2.
 
-    Its tiles there are 16 numbers long in one direction, and 6 or 4 in the other. So 16 rows that lie in
-    the first one are all in the same place of a tile, and a row's bits do not depend on which it is.
+    There its tiles are 16 numbers long in one direction, and 6 or 4 in the other. 16 rows along the first
+    direction all lie in the same tile, so a row's rounding does not depend on its place among them.
     """
     blocks = (-1, _BLOCK, rows.shape[1])
     found = np.matmul(matrix.T, rows.reshape(blocks).transpose(0, 2, 1))
@@ -45,7 +45,7 @@ def by_blocks(rows: Array, matrix: Array, out: Array) -> None:
 
 
 def by_rows(rows: Array, matrix: Array, out: Array) -> None:
-    """Give BLAS one row a call: right everywhere, and several times slower."""
+    """Pass one row per call to BLAS; correct everywhere, but several times slower."""
     np.matmul(rows[:, None], matrix, out=out[:, None])
 
 
@@ -53,28 +53,28 @@ class Way(NamedTuple):
     """A way to call BLAS."""
 
     multiple: int
-    """The number of rows is a multiple of this."""
+    """The number of rows must be a multiple of this."""
     multiply: Callable[[Array, Array, Array], None]
-    """Writes the products of rows, shape (k, features), with a matrix, shape (features, units), to its
-    third argument, shape (k, units)."""
+    """Function that writes the product of rows, shape (k, features), and a matrix, shape (features, units),
+    to its third argument, shape (k, units)."""
 
 
 WAYS = Way(8, by_calls), Way(_BLOCK, by_blocks), Way(1, by_rows)
-"""The fastest first; the last is right everywhere."""
+"""Ways from the fastest to the slowest; the last is correct everywhere."""
 
 
 @cache
 def way(features: int, units: int) -> Way:
-    """Find the fastest way that is right on this machine for matrices of the shape (features, units)."""
+    """Return the fastest way that is correct on this machine for matrices of shape (features, units)."""
     return next(
-        candidate for candidate in WAYS if candidate.multiple == 1 or is_right(candidate, features, units)
+        candidate for candidate in WAYS if candidate.multiple == 1 or is_correct(candidate, features, units)
     )
 
 
-def is_right(candidate: Way, features: int, units: int) -> bool:
-    """Try out whether a row gets the same bits at every place of every number of rows.
+def is_correct(candidate: Way, features: int, units: int) -> bool:
+    """Test whether a row's result is bit-identical at every position, for every number of rows.
 
-    Two orders of a sum often give the same bits, so there are at least 512 sums at each place.
+    Two orders of a sum often round alike, so there are at least 512 sums at each position.
     """
     chance = np.random.default_rng(0)
     matrix = chance.standard_normal((features, units), np.float32)
@@ -91,24 +91,25 @@ def is_right(candidate: Way, features: int, units: int) -> bool:
 
 
 def product(rows: int, parts: Sequence[Part], activation: str | None = None) -> Operation:
-    """Room for the products of ``rows`` members, each row with its member's matrix, plus a bias.
+    """Allocate the products of ``rows`` members, each row with its member's matrix, plus a bias.
 
     Args:
-        rows: members there is room for.
-        parts: the matrix, of shape (features, units), and the bias, if there is one. The vector holds torch's
-            weight transposed: a row times a matrix is several times faster here than a matrix times a column.
-        activation: the name of the one that follows, if any.
+        rows: largest number of members.
+        parts: the matrix, shape (features, units), and the bias, if there is one. The vector holds torch's
+            weight transposed, because a row times a matrix is several times faster here than a matrix times
+            a column.
+        activation: name of the activation after the product, if any.
     """
     kind = SharedProduct if parts[0].rank else OwnProduct
     return kind(rows, parts, activation)
 
 
 class OwnProduct(Operation):
-    """Every member is its own vector-matrix product in BLAS, of a shape that depends on no other."""
+    """A vector-matrix product in BLAS for each member, whose shape does not depend on other members."""
 
     def __init__(self, rows: int, parts: Sequence[Part], activation: str | None = None) -> None:
         part, *biases = parts
-        # A block per layer, not a row per member: products stream through memory a fifth faster.
+        # A block per layer instead of a row per member, because products then read memory a fifth faster.
         self._weight = block(rows, *part.shape)
         self._bias = block(rows, part.shape[1]) if biases else None
         parameters = [self._weight] if self._bias is None else [self._weight, self._bias]
@@ -136,16 +137,16 @@ class OwnProduct(Operation):
 
 
 class SharedProduct(Operation):
-    """All rows' product with the centre's matrix, and for each the correction of its member's factors."""
+    """One product of all rows with the centre's matrix, plus each row's correction by a member's factors."""
 
     def __init__(self, rows: int, parts: Sequence[Part], activation: str | None = None) -> None:
         self._part, *self._bias = parts
         (features, units), rank = self._part.shape, self._part.rank
         self._a = block(rows, rank, features)
-        # The bias is one more thin factor, whose number is always 1: added in the same call.
+        # The bias is one more thin factor, whose coefficient is always 1, and is added in the same call.
         self._b = block(rows, rank + len(self._bias), units)
         super().__init__(parts, [self._a, self._b], activation=activation)
-        self._center = block(0, 0)  # until it is shared
+        self._center = block(0, 0)  # until share() is called
         padded = rows + max(each.multiple for each in WAYS)
         self._seen, self._out = block(padded, features), block(padded, units)
         self._thin = np.ones((rows, 1, self._b.shape[1]), np.float32)
@@ -153,7 +154,7 @@ class SharedProduct(Operation):
         self._correction = block(rows, 1, units)
 
     def share(self, center: Array) -> None:
-        self._way = way(*self._part.shape)  # found here, where numpy computes on one thread
+        self._way = way(*self._part.shape)  # chosen here, where numpy runs on one thread
         self._center = center[self._part.stretch].reshape(self._part.shape)  # not copied
 
     def load(self, row: int, member: Any) -> None:

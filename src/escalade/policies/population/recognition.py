@@ -1,4 +1,4 @@
-"""The modules that a population runs as a stack of layers, and the layer of each."""
+"""Conversion of plain torch modules to stacks of layers for a population."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _NAMES: Final[dict[type[nn.Module], str]] = {entry.load(): name for name, entry 
 
 
 class Piece(NamedTuple):
-    """A layer's module, and the activation that follows it."""
+    """The module of a layer, and the activation after it."""
 
     module: nn.Module
     activation: str | None = None
 
 
 def plain_pieces(module: nn.Module) -> tuple[Piece, ...]:
-    """The layers of a plain stack; empty when the module is anything else.
+    """Return the layers of a plain stack, or an empty tuple for any other module.
 
-    It must compute what its classes say (no hooks, no subclass, no parametrization), and every
-    parameter must be one parameter of one layer.
+    A plain stack has no hooks, subclasses or parametrizations, and every parameter belongs to exactly one
+    layer.
     """
-    # A subclass of a sequence may call its parts in another way.
+    # A subclass of nn.Sequential may call its parts in a different way.
     sequence: Any = module
     parts: list[nn.Module] = list(sequence) if type(module) in (nn.Sequential, Chain) else [module]
     if any(_altered(part) for part in module.modules()):
@@ -57,21 +57,21 @@ def plain_pieces(module: nn.Module) -> tuple[Piece, ...]:
         else:
             return ()
     own: list[Tensor] = [parameter for piece in pieces for parameter in piece.module.parameters()]
-    # A tied or shared parameter is listed once here and twice above; others belong to no layer.
+    # A tied parameter is listed once here but twice above; a parameter outside the layers only here.
     parameters = [id(parameter) for parameter in module.parameters() if parameter.requires_grad]
     return tuple(pieces) if parameters == [id(part) for part in own] else ()
 
 
 def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...] | None) -> Stack:
-    """The stack that computes what the module does.
+    """Return a stack that computes the same as the module.
 
     Args:
         module: the module.
-        pieces: what :func:`plain_pieces` found in it.
-        shape: of one observation, (size,) or (C, H, W); what the first layer takes when None.
+        pieces: its pieces from :func:`plain_pieces`.
+        shape: shape of one observation, (size,) or (C, H, W); None means the input shape of the first layer.
 
     Raises:
-        InputError: a layer does not fit what it is given.
+        InputError: a layer does not fit its input.
     """
     here: Shape = shape or ()
     layers: list[Layer] = []
@@ -80,8 +80,8 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
         if kind.features is not None:
             takes = (kind.features(piece.module),)
             if not layers and len(here) != 1:
-                here = takes  # nothing is known, or images are given to it as vectors
-            _refuse_unless(here == takes, piece.module, here)
+                here = takes  # the shape is unknown, or images are flattened to vectors
+            _check_fits(here == takes, piece.module, here)
         layer = kind.layer(piece, here)
         if layer is not None:
             layers.append(layer)
@@ -91,12 +91,12 @@ def stack_of(module: nn.Module, pieces: tuple[Piece, ...], shape: tuple[int, ...
 
 
 def _altered(module: nn.Module) -> bool:
-    """Return whether calling the module does more than its class says."""
+    """Return whether the module has hooks or a replaced ``forward``."""
     return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 
 def _takes(piece: Piece, activation: Any) -> bool:
-    """Return whether a layer takes an activation behind it, whose numbers are the usual ones."""
+    """Return whether this activation, with default settings, can be merged into the layer."""
     usual = not isinstance(activation, nn.ELU) or activation.alpha == 1.0
     takes = isinstance(piece.module, nn.Linear | nn.Conv2d | VirtualBatchNorm)
     return usual and takes and piece.activation is None
@@ -145,7 +145,7 @@ def _cell(piece: Piece, shape: Shape) -> Layer:
 def _virtual_batch(piece: Piece, shape: Shape) -> Layer:
     part: Any = piece.module
     channels = tuple(part.bias.shape)
-    _refuse_unless(shape[:1] == channels, part, shape)
+    _check_fits(shape[:1] == channels, part, shape)
     operation = partial(VirtualBatchNormOperation, shape, activation=piece.activation)
     return Layer(shape, shape, operation, [channels])
 
@@ -161,13 +161,14 @@ def _plain_pool(part: Any) -> bool:
 
 
 class Kind(NamedTuple):
-    """The rule by which a module becomes a layer, and whether the layer computes what this module does."""
+    """How a class of modules becomes a layer."""
 
     layer: Callable[[Piece, Shape], Layer | None]
-    """Makes the layer that is given such a shape; None if it does nothing."""
+    """Function that returns the layer for an input shape, or None if the module does nothing."""
     plain: Callable[[Any], bool] = lambda part: True
+    """Function that returns whether the layer computes the same as this module."""
     features: Callable[[Any], int] | None = None
-    """The length of the vectors that it takes; if it is the first, images are given to it as vectors."""
+    """Function that returns the length of its input vectors; a first layer gets images as vectors."""
 
 
 LAYERS: Final[dict[type[nn.Module], Kind]] = {
@@ -181,25 +182,26 @@ LAYERS: Final[dict[type[nn.Module], Kind]] = {
     VirtualBatchNorm: Kind(_virtual_batch),
 }
 _IN_CHAINS: Final = (nn.GRUCell, nn.LSTMCell, VirtualBatchNorm)
-"""Elsewhere they are called without their state."""
+"""Modules with a state, which only a Chain carries."""
 
 
 def _windows(part: Any, shape: Shape, *channels: int) -> Windows:
-    """The windows of a convolution or pooling over images of ``shape``.
+    """Return the windows of a convolution or pooling over images of ``shape``.
 
     Raises:
-        InputError: they are no images, or have other channels or are too small.
+        InputError: the shape is not that of images, has different channels, or is too small.
     """
-    _refuse_unless(len(shape) == 3 and shape[:1] == channels, part, shape)
+    _check_fits(len(shape) == 3 and shape[:1] == channels, part, shape)
     windows = Windows(shape, _pair(part.kernel_size), _pair(part.stride), _pair(part.padding))
-    _refuse_unless(min(windows.places) > 0, part, shape)
+    _check_fits(min(windows.places) > 0, part, shape)
     return windows
 
 
-def _refuse_unless(fits: bool, part: nn.Module, shape: Shape) -> None:
+def _check_fits(fits: bool, part: nn.Module, shape: Shape) -> None:
     if not fits:
-        said = "images of " + " x ".join(map(str, shape)) if len(shape) == 3 else f"{prod(shape)} numbers"
-        raise InputError(f"policy: {part} cannot take {said}")
+        images = "images of " + " x ".join(map(str, shape))
+        inputs = images if len(shape) == 3 else f"{prod(shape)} numbers"
+        raise InputError(f"policy: {part} cannot take {inputs}")
 
 
 def _pair(value: Any) -> tuple[int, int]:

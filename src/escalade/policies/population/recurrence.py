@@ -1,9 +1,10 @@
-"""Recurrent layers as torch computes them, made of calls that torch.func can batch.
+"""Torch's recurrent layers, rebuilt from calls that torch.func can batch.
 
-They can be intercepted, too: see :mod:`escalade.policies.population.interception`. Neither is true of torch's
-own layers, which are one call each.
+These calls can also be intercepted; see :mod:`escalade.policies.population.interception`. Torch's own
+recurrent layers are a single call each, so they can be neither batched nor intercepted.
 
-Each takes what torch's function of its name takes, and returns NotImplemented for what is left to torch.
+Each function has the arguments of torch's function of the same name, and returns NotImplemented for arguments
+that torch must handle.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def lstm_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The next hidden state and memory."""
+    """Return the next hidden state and memory."""
     hidden, memory = _lstm(nn.functional.linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh)
     return hidden, memory
 
@@ -39,7 +40,7 @@ def gru_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> Tensor:
-    """The next hidden state."""
+    """Return the next hidden state."""
     return _gru(nn.functional.linear(input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
 
 
@@ -52,14 +53,14 @@ def _lstm(seen: Tensor, state: tuple[Tensor, ...], w_hh: Tensor, b_hh: Tensor | 
 
 def _gru(seen: Tensor, state: tuple[Tensor, ...], w_hh: Tensor, b_hh: Tensor | None) -> tuple[Tensor, ...]:
     (hidden,) = state
-    inputs, kept = seen.chunk(3, dim=-1), nn.functional.linear(hidden, w_hh, b_hh).chunk(3, dim=-1)
-    reset, update = (inputs[0] + kept[0]).sigmoid(), (inputs[1] + kept[1]).sigmoid()
-    new = (inputs[2] + reset * kept[2]).tanh()
+    inputs, recurrent = seen.chunk(3, dim=-1), nn.functional.linear(hidden, w_hh, b_hh).chunk(3, dim=-1)
+    reset, update = (inputs[0] + recurrent[0]).sigmoid(), (inputs[1] + recurrent[1]).sigmoid()
+    new = (inputs[2] + reset * recurrent[2]).tanh()
     return (new + update * (hidden - new),)
 
 
 def _run(step: Step, *arguments: Any) -> Any:
-    """All layers over a sequence, with torch's arguments: input, states, weights and the six settings."""
+    """Run all layers over a sequence, with torch's arguments: input, states, weights and six settings."""
     if isinstance(arguments[3], list | tuple):
         return NotImplemented  # a packed sequence
     x, hx, weights, has_biases, layers, dropout, training, bidirectional, batch_first = arguments
@@ -67,7 +68,7 @@ def _run(step: Step, *arguments: Any) -> Any:
     each = 4 if has_biases else 2
     directions = 2 if bidirectional else 1
     if len(weights) != each * layers * directions or (dropout and training):
-        return NotImplemented  # an LSTM with projections, or something drawn between layers
+        return NotImplemented  # an LSTM with projections, or dropout between layers
     if batch_first:
         x = x.transpose(0, 1)
     last: list[tuple[Tensor, ...]] = []
@@ -95,7 +96,7 @@ def _over_time(
     *,
     backwards: bool,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """One layer in one direction: its outputs, (time, ...), and the state at its end."""
+    """Run one layer in one direction; return its outputs, (time, ...), and the final state."""
     outputs: list[Tensor] = []
     times = range(len(seen))
     for time in reversed(times) if backwards else times:

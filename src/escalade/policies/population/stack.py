@@ -1,4 +1,4 @@
-"""Stacks of layers: the policies that a whole population runs as one batch.
+"""Stacks of layers, which run a whole population as one batch.
 
 Nothing here needs torch, so that a worker starts without it.
 """
@@ -17,21 +17,21 @@ from escalade.perturbation import LowRank, NoiseSource, Population
 from escalade.perturbation.factors import member_of
 from escalade.perturbation.low_rank import Part, parts_of
 from escalade.policies.activations import Array
-from escalade.policies.population.layers import Given, Layer, Shape
+from escalade.policies.population.layers import Layer, MemberReader, Shape
 from escalade.policies.population.virtual_batch import VirtualBatchNormOperation
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Layers one after the other. A member's flat parameters hold those of each layer in turn."""
+    """A sequence of layers. A member's flat vector holds the parameters of each layer in turn."""
 
     layers: tuple[Layer, ...]
     reference: Array | None = None
-    """Observations for virtual batch normalisation, as the network gets them, (batch, *shape)."""
+    """Observations for virtual batch normalisation, as network inputs, (batch, *shape)."""
 
     @property
     def shapes(self) -> list[Shape]:
-        """Shapes of one member's parameters, as the flat vector holds them, in order."""
+        """Shapes of one member's parameters, in the order of the flat vector."""
         return [shape for layer in self.layers for shape in layer.shapes]
 
     @property
@@ -41,25 +41,25 @@ class Stack:
 
     @property
     def inputs(self) -> int:
-        """Numbers the first layer takes."""
+        """Number of inputs of the first layer."""
         return math.prod(self.layers[0].inputs)
 
     @property
     def outputs(self) -> int:
-        """Numbers the last layer gives."""
+        """Number of outputs of the last layer."""
         return math.prod(self.layers[-1].outputs)
 
     def forward(self, rows: int, source: NoiseSource | None = None) -> StackForward:
-        """Room for ``rows`` members whose noise is of ``source``."""
+        """Return a forward pass for up to ``rows`` members with noise from ``source``."""
         return StackForward(self, rows, source)
 
 
 class StackForward:
-    """The forward pass of up to ``rows`` members, each with parameters and state of its own.
+    """Forward pass of up to ``rows`` members, each with its own parameters and state.
 
-    Every member goes through products of its own in BLAS, of shapes that do not depend on how many
-    others there are: its outputs have the same bits in any batch and any row. If the members' noise has low
-    rank, they share products with the centre's matrices, which take care of that too.
+    Every member has its own products in BLAS, whose shapes do not depend on the number of other members. Its
+    outputs are therefore bit-identical in any batch and any row. With low-rank noise, members share products
+    with the centre's matrices, which have the same property.
     """
 
     def __init__(self, stack: Stack, rows: int, source: NoiseSource | None) -> None:
@@ -68,7 +68,7 @@ class StackForward:
         self._operations = [
             layer.operation(rows, list(islice(parts, len(layer.shapes)))) for layer in stack.layers
         ]
-        self._parameters = np.empty(stack.dimension, np.float32)  # of the member that is loaded
+        self._parameters = np.empty(stack.dimension, np.float32)  # buffer for loading a member
         self._inputs = stack.layers[0].inputs
         self._reference = stack.reference
 
@@ -79,28 +79,28 @@ class StackForward:
                 operation.share(center)
 
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
-        """Begin an episode in ``row``: the member's parameters and its first state."""
-        given: Given
+        """Begin an episode in ``row``, with the member's parameters and its initial state."""
+        reader: MemberReader
         if self._source is None:
             population.write(member, self._parameters)
-            given = _Written(self._parameters)
+            reader = _FullMember(self._parameters)
         else:
-            given = member_of(self._source, population, member)
+            reader = member_of(self._source, population, member)
         for operation in self._operations:
-            operation.load(row, given)
+            operation.load(row, reader)
             operation.begin(row, seed)
         if self._reference is not None:
             self._measure(row, self._reference)
 
     def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given members, in order, to the front."""
+        """Move the members in ``rows``, in order, to the front."""
         for operation in self._operations:
             operation.keep(rows)
 
     def __call__(self, observations: Array) -> Array:
-        """Outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W).
+        """Return outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W).
 
-        The result is overwritten by the next call.
+        The next call overwrites the result.
         """
         hidden = observations.reshape(len(observations), *self._inputs)
         for operation in self._operations:
@@ -108,7 +108,7 @@ class StackForward:
         return hidden
 
     def _measure(self, row: int, seen: Array) -> None:
-        """Pass the reference batch through the member's layers, and take the statistics on the way."""
+        """Pass the reference batch through the member's layers, and measure its statistics."""
         norms = [isinstance(operation, VirtualBatchNormOperation) for operation in self._operations]
         last = max(place for place, norm in enumerate(norms) if norm)
         for operation in self._operations[: last + 1]:
@@ -117,8 +117,8 @@ class StackForward:
             seen = operation.each(row, seen)
 
 
-class _Written(NamedTuple):
-    """A member by its parameters, shape (dimension,)."""
+class _FullMember(NamedTuple):
+    """A member's parameters, shape (dimension,)."""
 
     parameters: Array
 

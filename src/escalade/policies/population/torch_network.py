@@ -1,4 +1,4 @@
-"""Any nn.Module as a population: one vmapped call a step through torch.func, or a call a member."""
+"""Any nn.Module as a population: one vmapped call of torch.func per step, or one call per member."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from escalade.policies.population.member_parameters import MemberParameters
 from escalade.policies.population.member_state import MemberState, initial_state
 from escalade.support.exact import cpu_by_default, one_thread, one_torch_thread
 
-_BLOCK = 32  # members a vmapped call holds, always (of large modules as many as there is room for)
+_BLOCK = 32  # members per vmapped call, a fixed number (fewer for large modules)
 
 _NEEDS_STATE = "a module with a state needs a method `initial_state(seed)`"
 _REFUSALS = (
@@ -37,30 +37,30 @@ _REFUSALS = (
     "must override the setup_context",
 )
 _SLOW = re.compile(r"There is a performance drop .* batching rule for (?:aten::)?(\w+)")
-_within: Final[Any] = torch._C._functorch
+_functorch: Final[Any] = torch._C._functorch
 
-_within._set_vmap_fallback_warning_enabled(False)  # a warning would end a run under ``-W error``
+_functorch._set_vmap_fallback_warning_enabled(False)  # a warning would end a run under ``-W error``
 
 
 @dataclass(frozen=True)
 class Batching:
-    """The extent to which vmap can batch a module."""
+    """How well vmap can batch a module."""
 
     refusal: str | None = None
-    """Vmap's message, if members are called one at a time."""
+    """Error of vmap, if members must be called one at a time."""
     slow: tuple[str, ...] = ()
-    """Names of the operations that vmap runs one member at a time."""
+    """Operations that vmap runs one member at a time."""
 
 
 @dataclass(frozen=True)
 class TorchNetwork:
-    """A module whose evolved parameters, in the order of ``named_parameters()``, are the flat vector."""
+    """A module whose flat vector holds its evolved parameters in the order of ``named_parameters()``."""
 
     module: nn.Module
 
     @cached_property
     def layout(self) -> Layout:
-        """The place of each parameter in the flat vector."""
+        """Positions of the parameters in the flat vector."""
         return Layout(self.module)
 
     @property
@@ -69,22 +69,22 @@ class TorchNetwork:
         return self.layout.dimension
 
     def forward(self, rows: int, source: NoiseSource | None = None) -> TorchForward:
-        """Room for ``rows`` members whose noise is of ``source``."""
+        """Return a forward pass for up to ``rows`` members with noise from ``source``."""
         return TorchForward(self.module, self.layout, rows, source)
 
     def check(self, shape: tuple[int, ...], outputs: int) -> Batching:
-        """Try three forward passes of one observation of ``shape``, of which the first and last are alike.
+        """Try three forward passes of one observation of ``shape``; the last repeats the first.
 
         Raises:
-            InputError: the module fails, or gives another number of outputs, another kind of state, or other
-                numbers when it begins again.
+            InputError: the module fails, has the wrong number of outputs or kind of state, or returns
+                different outputs when the episode is repeated.
         """
         forward, seen = self.forward(1), np.zeros((1, *shape), dtype=np.float32)
         try:
             with one_thread(), slow_operations() as slow:
-                first = self._begun(forward)(seen)
+                first = self._restarted(forward)(seen)
                 forward(seen + 1)
-                again = self._begun(forward)(seen)
+                again = self._restarted(forward)(seen)
         except Exception as problem:
             sizes = " x ".join(map(str, shape))
             hint = (
@@ -92,51 +92,51 @@ class TorchNetwork:
             )
             raise InputError(f"policy fails on a batch of {sizes} numbers: {problem}{hint}") from problem
         if first.shape != (1, outputs):
-            given = first.shape[1:]
-            raise InputError(f"policy must give {outputs} numbers for one observation, not shape {given}")
+            shape = first.shape[1:]
+            raise InputError(f"policy must return {outputs} numbers per observation, not shape {shape}")
         if not np.array_equal(first, again, equal_nan=True):
             raise InputError(
-                "policy gives other numbers when it is called again: what it draws, or keeps in itself, "
-                "would reach other members; what it remembers must be a state (`initial_state`)"
+                "policy returns different outputs for the same input: random numbers, or state inside the "
+                "module, would leak between members; return memory as a state (`initial_state`)"
             )
         return Batching(forward.one_at_a_time, tuple(sorted(slow)))
 
-    def _begun(self, forward: TorchForward) -> TorchForward:
+    def _restarted(self, forward: TorchForward) -> TorchForward:
         forward.load(0, CenterPopulation(self.layout.to_vector(self.module)), 0)
         return forward
 
 
 class TorchForward:
-    """The forward pass of up to ``rows`` members, in blocks of one fixed size.
+    """Forward pass of up to ``rows`` members, in blocks of a fixed size.
 
-    Kernels may choose their way by the size of a batch. Every call here has the same size, filled
-    up with idle members where there are too few, so the batch around a member changes nothing.
+    Kernels may depend on the size of a batch. Every call here has the same size, padded with idle members, so
+    that a member's outputs do not depend on the batch.
 
-    What vmap cannot batch is called a member at a time, from memory that lies the same way for all of
-    them: kernels may choose their way by that too.
+    Modules that vmap cannot batch are called one member at a time, always from the same memory, because
+    kernels may depend on its alignment too.
     """
 
     def __init__(
         self, module: nn.Module, layout: Layout, rows: int, source: NoiseSource | None = None
     ) -> None:
-        # Of a product for all members, a row's bits may depend on its place unless there are 32 of them.
+        # In a product for all members, a row's rounding may depend on its position unless there are 32 rows.
         self._block = block = _BLOCK if isinstance(source, LowRank) else min(_BLOCK, rows)
         self._rows = -(-rows // block) * block
-        # A copy on the same device: moving it to "meta" would untie parameters that two layers share.
+        # A copy on the same device, because moving it to "meta" would untie parameters that two layers share.
         self._skeleton = copy_module(module).eval().requires_grad_(False)
         self._buffers = dict(self._skeleton.named_buffers())
         self._members = MemberParameters(self._skeleton, layout, source, self._rows, block)
         self.one_at_a_time: str | None = None
-        """The message of vmap, once it has refused the module."""
+        """Error of vmap, after it has refused the module."""
         self._layout = layout
         self._stateful = is_stateful(module)
-        # A stateful module's is known when it first begins an episode.
+        # A stateful module's state is known at the start of its first episode.
         self._state = None if self._stateful else MemberState((), self._rows)
         buffers_axis = dict.fromkeys(self._buffers, None)
         self._call = vmap(self._one, in_dims=(0, buffers_axis or None, 0, 0))
 
     def __call__(self, observations: Vector) -> Vector:
-        """Outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W)."""
+        """Return outputs (k, outputs) of the first k members for observations (k, inputs) or (k, C, H, W)."""
         count = len(observations)
         size = self._block
         padded = np.zeros((-(-count // size) * size, *observations.shape[1:]), dtype=np.float32)
@@ -153,7 +153,7 @@ class TorchForward:
         self._members.begin(center)
 
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
-        """Begin an episode in ``row``: the member's parameters and its first state."""
+        """Begin an episode in ``row``, with the member's parameters and its initial state."""
         self._members.load(row, population, member)
         if self._stateful:
             own = self._layout.views(torch.from_numpy(write_all(population, [member])[0]))
@@ -164,13 +164,13 @@ class TorchForward:
                 self._state.put(row, first)
 
     def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given members, in order, to the front."""
+        """Move the members in ``rows``, in order, to the front."""
         self._members.keep(rows)
         if self._state is not None:
             self._state.keep(rows)
 
     def _outputs(self, number: int, observations: Tensor, used: int) -> Tensor:
-        """Outputs of a block, of which the first ``used`` members are not idle."""
+        """Return the outputs of a block whose first ``used`` members are not idle."""
         if self.one_at_a_time is None:
             try:
                 return self._batched(number, observations)
@@ -180,7 +180,7 @@ class TorchForward:
                 self.one_at_a_time = str(problem)
         rows = range(number * self._block, number * self._block + min(used, self._block))
         found = (self._alone(row, observations[row % self._block].clone()) for row in rows)
-        # Copies: an output may be a parameter, which the next member writes over.
+        # Copies, because an output may be a parameter, which the next member overwrites.
         return torch.stack([output.clone() for output in found])
 
     def _alone(self, row: int, observation: Tensor) -> Tensor:
@@ -198,22 +198,22 @@ class TorchForward:
 
     @property
     def _states(self) -> MemberState:
-        """The members' states, which there are once one has begun an episode."""
+        """The members' states, which exist after the first episode has begun."""
         assert self._state is not None
         return self._state
 
     def _one(
         self, parameters: Any, buffers: dict[str, Tensor], observation: Tensor, state: State
     ) -> tuple[Tensor, State]:
-        """A member's outputs and its next state; that of a module without one is an empty tuple."""
-        given = (observation[None], map_state(lambda part: part[None], state))
-        result = self._members.call(parameters, buffers, given if self._stateful else given[:1])
+        """Return a member's outputs and its next state, an empty tuple for a stateless module."""
+        inputs = (observation[None], map_state(lambda part: part[None], state))
+        result = self._members.call(parameters, buffers, inputs if self._stateful else inputs[:1])
         if not self._stateful:
             if not isinstance(result, Tensor):
                 raise InputError(f"`forward` returns a {type(result).__name__}, not a tensor; {_NEEDS_STATE}")
             return result[0], ()
         if not isinstance(result, tuple) or len(result) != 2:
-            raise InputError("a module with `initial_state` must give outputs and the next state, a pair")
+            raise InputError("a module with `initial_state` must return a pair of outputs and next state")
         output, after = result
         return output[0], map_state(lambda part: part[0], after)
 
@@ -225,15 +225,15 @@ def is_refusal(problem: RuntimeError) -> bool:
 
 @contextmanager
 def slow_operations() -> Iterator[set[str]]:
-    """A block that fills a set, at its end, with the operations that vmap has no rule for."""
+    """Collect, until the block ends, the operations for which vmap has no rule."""
     found: set[str] = set()
-    _within._set_vmap_fallback_warning_enabled(True)
+    _functorch._set_vmap_fallback_warning_enabled(True)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.filterwarnings("always", message="There is a performance drop")
             yield found
     finally:
-        _within._set_vmap_fallback_warning_enabled(False)
+        _functorch._set_vmap_fallback_warning_enabled(False)
     for one in caught:
         if slow := _SLOW.match(str(one.message)):
             found.add(slow[1])

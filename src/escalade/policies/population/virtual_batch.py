@@ -1,8 +1,8 @@
-"""Virtual batch normalisation: by the statistics of a fixed batch under the member's own parameters.
+"""Virtual batch normalisation, by the statistics of a fixed batch under each member's own parameters.
 
-Salimans et al. 2016, "Improved Techniques for Training GANs", section 3.4; Salimans et al. 2017 found
-that it makes evolution strategies work on Atari, because perturbed networks then act differently. Through
-torch.func their network takes 33 to 61 % longer (benchmarks/convolutions.md).
+Salimans et al. 2016, "Improved Techniques for Training GANs", section 3.4. Salimans et al. 2017 found that it
+makes evolution strategies work on Atari, because perturbed networks then act differently. With torch.func
+their network takes 33 to 61 % longer (benchmarks/convolutions.md).
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ REFERENCE_FRAMES: Final = 128
 
 
 class VirtualBatchNormOperation(Operation):
-    """Each channel (or number) less its mean, over its standard deviation, plus a bias.
+    """Subtract the mean of each channel (or number), divide by its standard deviation, and add a bias.
 
-    Mean and deviation are those of the reference batch, over images and their pixels. The only
-    parameters are the biases: a scale would do what the next layer's weights do.
+    Mean and deviation are those of the reference batch, over images and their pixels. The only parameters are
+    the biases, because a scale would be redundant with the next layer's weights.
     """
 
     def __init__(
         self, inputs: Shape, rows: int, parts: Sequence[Part], activation: str | None = None
     ) -> None:
-        # Beside the rows' images or vectors: a number a channel.
+        # One number per row and channel, broadcast over pixels.
         shape = (rows, inputs[0], *([1] * (len(inputs) - 1)))
         self._bias, self._mean, self._inverse_std = (block(*shape) for _ in range(3))
         super().__init__(parts, [self._bias], [self._mean, self._inverse_std], activation)
         self._out = block(rows, *inputs)
 
     def begin(self, row: int, seed: int) -> None:
-        """The statistics follow from the parameters; :meth:`measure` sets them."""
+        """Do nothing: the statistics depend on the parameters, and :meth:`measure` sets them."""
 
     def measure(self, row: int, seen: Array) -> None:
-        """Take over what the member in ``row`` makes of the reference batch, shape (batch, *inputs)."""
+        """Set the statistics of the member in ``row`` from its inputs, shape (batch, *inputs)."""
         self._mean[row], self._inverse_std[row] = statistics(seen)
 
     def each(self, row: int, batch: Array) -> Array:
@@ -61,7 +61,7 @@ class VirtualBatchNormOperation(Operation):
 
 
 def statistics(seen: NDArray[np.float32]) -> tuple[Array, Array]:
-    """Mean and 1 / deviation of each channel, shape (channels, ...), of a batch (batch, channels, ...)."""
+    """Return mean and 1 / deviation, shape (channels, ...), of each channel of (batch, channels, ...)."""
     others = (0, *range(2, seen.ndim))
     mean = seen.mean(axis=others, dtype=np.float64, keepdims=True)
     variance = np.square(seen - mean).mean(axis=others, keepdims=True)
