@@ -119,7 +119,7 @@ def test_a_users_module_is_loaded_into_one_like_it(tmp_path):
 
     made = policy("box", "discrete", network=module())
     made.save(tmp_path / "p.safetensors")
-    with pytest.raises(InputError, match=r"module of your own.*network="):
+    with pytest.raises(InputError, match=r"your own module.*network="):
         escalade.load(tmp_path / "p.safetensors")
     loaded = escalade.load(tmp_path / "p.safetensors", network=module())
     seen = np.array([0.5, -1.0, 2.0])

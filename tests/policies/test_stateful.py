@@ -144,8 +144,8 @@ class Growing(nn.Module):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("shape", r"began as \(3,\) of torch.float32, and became \(2,\) of torch.float32"),
-        ("type", r"began as \(3,\) of torch.float32, and became \(3,\) of torch.float64"),
+        ("shape", r"it changed from \(3,\) of torch.float32 to \(2,\) of torch.float32"),
+        ("type", r"it changed from \(3,\) of torch.float32 to \(3,\) of torch.float64"),
         (
             "text",
             "a policy's state must consist of tensors, or of tuples, lists and dicts of tensors, not str",

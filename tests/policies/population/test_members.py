@@ -197,7 +197,7 @@ ALONE = {
     "the parameter's memory by another name": (
         Aliased,
         [(4, 8)],
-        "one at a time.*outputs are others",
+        "one at a time.*outputs of a joint call differ",
     ),
 }
 

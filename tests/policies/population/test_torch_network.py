@@ -118,8 +118,8 @@ def test_a_population_leaves_the_users_module_alone(module):
     ("module", "said"),
     [
         (nn.Sequential(nn.Linear(5, 4), nn.GELU()), "fails on a batch of 4 numbers"),
-        (nn.Sequential(nn.Linear(4, 3), nn.GELU()), "must give 2 numbers"),
-        (nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Unflatten(1, (2, 2))), "must give 2 numbers"),
+        (nn.Sequential(nn.Linear(4, 3), nn.GELU()), "must return 2 numbers"),
+        (nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Unflatten(1, (2, 2))), "must return 2 numbers"),
     ],
 )
 def test_a_module_that_does_not_fit_is_refused(module, said):
