@@ -267,7 +267,9 @@ def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier
 
     with pytest.raises(RuntimeError):
         escalade.resume(tmp_path / "r", generations=5, callbacks=[fail], verbose=False)
-    with pytest.raises(InputError, match=r"has no policy.safetensors, because the run is not finished; resume"):
+    with pytest.raises(
+        InputError, match=r"has no policy.safetensors, because the run is not finished; resume"
+    ):
         escalade.load(tmp_path / "r")
     assert escalade.evaluate(tmp_path / "r", episodes=1, workers=0).generation == 3
 
