@@ -144,7 +144,7 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     assert done.stdout == "2\n", done.stderr
     assert cli.main(["eval", str(tmp_path / "run")]) == 2
     said = capsys.readouterr().err
-    assert "unknown environment '__main__:Here': a script defined it, so call escalade.evaluate" in said
+    assert "unknown environment '__main__:Here': it was defined in a script; call escalade.evaluate" in said
     assert said.count("\n") == 1
     page = escalade.report(tmp_path / "run", tmp_path / "page.html").read_text()
     assert "It has code of yours" in page

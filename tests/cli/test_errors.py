@@ -47,8 +47,8 @@ TYPED = [
     ("train --config broken.toml", ["broken.toml", "is not TOML"]),
     ("train --config unknown.toml", ["unknown.toml", "'popluation'", "did you mean population"]),
     ("train ENV --popluation 8", ["unknown flag --popluation", "did you mean --population"]),
-    ("train CartPole-v1 --device cuda", ["CartPole-v1 steps on the CPU, and so do its policies"]),
-    ("train config.toml", ["environment config.toml names a file: one of options is given as --config"]),
+    ("train CartPole-v1 --device cuda", ["CartPole-v1 and its policies run on the CPU"]),
+    ("train config.toml", ["environment config.toml is a file: pass a file of options as --config"]),
     ("resume RUN_", ["there is no run folder", "did you mean"]),
     ("render EMPTY", ["EMPTY", "is not a run folder"]),
     ("eval RUN --episodes \u00b2", ["--episodes", "a whole number"]),
@@ -70,8 +70,11 @@ BUILT = [
     ),
     ("train ENV --strategy ars:top_direction=8", ["takes no top_direction", "did you mean top_directions"]),
     ("train CartPol-v1", ["'CartPol-v1'", "did you mean CartPole-v1"]),
-    ("train xyzzy", ["unknown environment 'xyzzy': one of your own is MODULE:Class or MODULE:Id-v0"]),
-    ("train my_sim.py:Arm", ["my_sim.py:Arm names a file: write my_sim:Arm"]),
+    (
+        "train xyzzy",
+        ["unknown environment 'xyzzy': write your own environment as MODULE:Class or MODULE:Id-v0"],
+    ),
+    ("train my_sim.py:Arm", ["my_sim.py:Arm is a file: write my_sim:Arm"]),
     ("train tests.environments:Wolk", ["unknown environment 'tests.environments:Wolk'; did you mean Walk"]),
     ("train no_such_module:Env-v0", ["no_such_module", "cannot be imported", "PYTHONPATH"]),
     ('train ENV --env-kwargs {"size":3}', ["--env-kwargs", "size", "CartPole-v1"]),
@@ -330,7 +333,7 @@ def test_an_environment_that_cannot_be_built_is_the_environments_failure(env, kw
 
 def test_an_environment_that_does_not_close_costs_no_result(inside, monkeypatch):
     monkeypatch.setattr(environments.Stays, "closed", 0)
-    monkeypatch.setattr(process, "_said", set())
+    monkeypatch.setattr(process, "_warned", set())
     options = ["--preset", "none", "--population", "4", "--generations", "1", "--workers", "0"]
     env = ["tests.environments:Stays-v0", "--env-kwargs", '{"after":1}']
     with pytest.warns(RuntimeWarning, match=r"Stays\.close\(\) raised OSError: the port is busy"):

@@ -109,7 +109,7 @@ def test_bins():
     [
         (spaces.Text(3), (), "Text.*not supported"),
         (spaces.Box(-1, 1), ("squash",), "'squash' must be one of auto, clip"),
-        (spaces.Box(-1, 1, (3,)), ("tanh,clip",), "names 2 dimensions, and there are 3"),
+        (spaces.Box(-1, 1, (3,)), ("tanh,clip",), "has 2 entries, but actions have 3"),
         (spaces.Discrete(2), ("clip", "uniform:3"), "Box action space"),
         (spaces.Box(-1, 1), ("clip", "uniform:1"), "N from 2"),
         (spaces.Box(-1, 1), ("clip", "uniform:x"), "uniform:N"),

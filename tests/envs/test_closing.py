@@ -24,7 +24,7 @@ class ClosesBadly(Walk):
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
-    monkeypatch.setattr(process, "_said", set())
+    monkeypatch.setattr(process, "_warned", set())
 
 
 @pytest.mark.parametrize("workers", [0, 2])

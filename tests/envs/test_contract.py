@@ -84,11 +84,11 @@ def made_by_function():
 
 
 FOREIGN = {
-    "Vectorized": "a VectorEnv: let it take `num_envs` and `device`",
-    "Functional": "a FuncEnv, and functional environments are not supported yet",
+    "Vectorized": "a VectorEnv: make it take `num_envs` and `device`",
+    "Functional": "a FuncEnv, and functional environments are not supported",
     "Old": "of the old gym: wrap it in shimmy",
     "Several": "several agents",
-    "made_by_function": "made a Several, an environment of several agents",
+    "made_by_function": "returned a Several, an environment of several agents",
 }
 for name in FOREIGN:
     gymnasium.register(f"{name}-v0", f"tests.envs.test_contract:{name}")
@@ -99,8 +99,8 @@ gymnasium.register("NoEnvironment-v0", "tests.envs.test_contract:NoEnvironment")
     ("name", "kwargs", "said"),
     [
         ("Asks", {}, r"failed to start: TypeError: Asks.__init__\(\) missing 1 required .*'path'"),
-        ("NoEnvironment", {}, "made a NoEnvironment, not a gymnasium.Env: let its class inherit"),
-        ("NoEnvironment-v0", {}, "made a NoEnvironment, not a gymnasium.Env: let its class inherit"),
+        ("NoEnvironment", {}, "returned a NoEnvironment, not a gymnasium.Env: let its class inherit"),
+        ("NoEnvironment-v0", {}, "returned a NoEnvironment, not a gymnasium.Env: let its class inherit"),
         (
             "Picky",
             {"size": 3},
@@ -130,7 +130,7 @@ def test_an_environment_of_another_kind_is_named(name, end):
     [
         (
             "Shrinks",
-            r"Shrinks: `step` gave an observation of shape \(1,\), where its space has \(2,\)",
+            r"Shrinks: `step` returned an observation of shape \(1,\), but its space has \(2,\)",
         ),
         ("Seedless", r"environment Seedless raised TypeError: .* unexpected keyword argument 'seed'"),
     ],

@@ -9,9 +9,9 @@ from escalade.errors import InputError
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("no_such_module.Walk", "one of your own is MODULE:Class or MODULE:Id-v0"),
-        ("tests.environments:Qwertz", "module tests.environments has no Qwertz, and registers none"),
-        ("config.toml", "names a file: one of options is given as `config`"),
+        ("no_such_module.Walk", "write your own environment as MODULE:Class or MODULE:Id-v0"),
+        ("tests.environments:Qwertz", "module tests.environments neither defines nor registers Qwertz"),
+        ("config.toml", "is a file: pass a file of options as `config`"),
     ],
 )
 def test_a_name_that_is_none_says_what_may_be_meant(name, said):
@@ -20,7 +20,7 @@ def test_a_name_that_is_none_says_what_may_be_meant(name, said):
 
 
 def test_a_file_is_named_as_its_module():
-    with pytest.raises(InputError, match="names a file: write sim:Arm, in the folder that holds it"):
+    with pytest.raises(InputError, match=r"is a file: write sim:Arm and run in sims$"):
         resolve("sims/sim.py:Arm")
-    with pytest.raises(InputError, match=r"names a file: write sim:Arm$"):
+    with pytest.raises(InputError, match=r"is a file: write sim:Arm$"):
         resolve("./sim.py:Arm")

@@ -45,7 +45,7 @@ def test_illegal_choices_become_legal_ones():
 def test_slots_keep_their_masks_apart():
     masks = Masks(spaces.Discrete(2), 3)
     masks.take(0, {})
-    assert not masks.given
+    assert not masks.active
     masks.take(1, {"action_mask": np.array([0, 1])})
     assert masks.of(np.array([0, 1])).tolist() == [[True, True], [False, True]]
     masks.take(1, {})

@@ -20,7 +20,7 @@ def train(tmp_path, workers=0, **kwargs):
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("where", ["reset", "step"])
 def test_training_refuses_misfits_of_the_first_reset_and_step(where, workers, tmp_path):
-    with pytest.raises(InputError, match=rf"`{where}` gave an observation of shape \(1,\)"):
+    with pytest.raises(InputError, match=rf"`{where}` returned an observation of shape \(1,\)"):
         train(tmp_path, workers, where=where, what="shape")
 
 
@@ -70,7 +70,7 @@ class Fractions(Tiny):
 def test_real_numbers_for_pixels_are_refused_and_the_wrapper_is_named_that_takes_them():
     slots = np.zeros(1, np.int64)
     with pytest.raises(
-        InputError, match=r"`reset` gave an observation of float64, where .* of uint8"
+        InputError, match=r"`reset` returned an observation of float64, but .* of uint8"
     ) as told:
         vectorize(resolve(f"{__name__}:Fractions"), 1).reset(slots, slots)
     named = str(told.value).rpartition("`wrappers` ")[2]

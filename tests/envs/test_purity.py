@@ -26,8 +26,8 @@ def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
     found = probed("tests.environments:Remembers-v0")
     assert (found.verdict, found.step) == ("history", 0)
     said = found.note("Remembers-v0")
-    assert "Remembers-v0 carries something over" in said
-    assert "the same seed need not give the same bits" in said
+    assert "Remembers-v0 carries state from one episode to the next" in said
+    assert "the same seed may not reproduce a run" in said
     assert "`fresh_environments`" in said
     assert probed("tests.environments:Remembers-v0", fresh=True).verdict == "pure"
 
@@ -36,7 +36,7 @@ def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
 def test_randomness_that_no_seed_reaches_is_found(fresh):
     found = probed("tests.environments:Unseeded-v0", fresh)
     assert (found.verdict, found.step) == ("random", 1)
-    assert "`fresh_environments` cannot help" in found.note("Unseeded-v0")
+    assert "`fresh_environments` does not help" in found.note("Unseeded-v0")
 
 
 @pytest.mark.parametrize("what", ["generator", "space", "number"])

@@ -47,7 +47,7 @@ def test_an_action_map_is_that_of_all_boxes_and_auto_draws_the_choices():
     assert actions.head == "sample"
     assert [part.bounding for part in actions.parts] == ["clip", "rescale", "rescale"]
     assert [part.head for part in actions.parts] == ["sample", "plain", "plain"]
-    with pytest.raises(InputError, match="a Dict or Tuple has one map for all"):
+    with pytest.raises(InputError, match="has several entries: use a single one"):
         ActionMap(HYBRID["platform"](), "tanh,rescale")
 
 
@@ -96,7 +96,5 @@ def test_a_behaviour_is_given_the_actions_themselves(tmp_path):
 
 
 def test_several_agents_are_refused(tmp_path):
-    with pytest.raises(
-        InputError, match=r"a reward must be one number, .* or with several agents, play a single"
-    ):
+    with pytest.raises(InputError, match=r"a reward must be one number, .* or control a single agent"):
         escalade.train("tests.environments:Agents", run_dir=tmp_path / "run", workers=0, **OPTIONS)

@@ -59,9 +59,9 @@ def test_an_episode_that_ends_in_its_burn_in_begins_again():
         ("Pendulum-v1", "BurnIn(3, [1.0, 1.0])", r"the action \[1.0, 1.0\] is not in Box"),
         ("Pendulum-v1", "BurnIn(3, action=9)", "the action 9 is not in Box"),
         ("CartPole-v1", "BurnIn(3, 0.5)", "the action 0.5 is not in Discrete"),
-        ("CartPole-v1", "BurnIn(steps=0)", "steps 0 must be a whole number of at least 1"),
-        ("CartPole-v1", "FireOnReset", "CartPoleEnv is no Atari game"),
-        ("CartPole-v1", "LifeLossEnds", "CartPoleEnv is no Atari game"),
+        ("CartPole-v1", "BurnIn(steps=0)", "steps 0 must be an integer of at least 1"),
+        ("CartPole-v1", "FireOnReset", "CartPoleEnv is not an Atari game"),
+        ("CartPole-v1", "LifeLossEnds", "CartPoleEnv is not an Atari game"),
     ],
 )
 def test_a_wrapper_of_ours_that_does_not_fit_is_one_line(env, wrapper, said):

@@ -134,7 +134,7 @@ def test_a_wrapper_that_leaves_the_pictures_of_a_game_alone_stands_beside_option
         ("tests.environments:Ofset", "has no Ofset; did you mean Offset"),
         ("tests.environments:OBSERVATIONS", "has no OBSERVATIONS"),
         (f"{OFFSET}(to=1)", "cannot wrap the environment: TypeError"),
-        ("builtins:str", "made a str, not a gymnasium.Env"),
+        ("builtins:str", "returned a str, not a gymnasium.Env"),
         ("sys:exit", "`wrappers` sys:exit cannot wrap the environment: SystemExit: <"),
         ("gymnasium.wrappers:RescaleAction(0, 1)", "cannot wrap the environment: TypeError: RescaleAction"),
     ],

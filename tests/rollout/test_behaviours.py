@@ -229,7 +229,7 @@ def test_the_ram_of_a_game_is_what_a_policy_of_its_memory_sees(backend, tmp_path
     ("behaviour", "message"),
     [
         ("info:wher", "--behaviour wher: no episode's last info has a number of that name"),
-        ("info:text", "--behaviour text: a step's info holds no number there, but 'far'"),
+        ("info:text", "--behaviour text: this entry of a step's info must be a number, not 'far'"),
         (
             "observation:0,7",
             "--behaviour observation:0,7: an observation of Succeeds-v0 has the numbers 0 to",

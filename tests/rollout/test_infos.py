@@ -88,7 +88,7 @@ def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
     ("keys", "message"),
     [
         ("is_succes", "--info-keys is_succes: no episode's last info has a number of that name"),
-        ("text", "--info-keys text: a step's info holds no number there, but 'far'"),
+        ("text", "--info-keys text: this entry of a step's info must be a number, not 'far'"),
     ],
 )
 def test_a_key_that_is_no_number_of_the_info_is_one_line(keys, message, tmp_path, capsys):

@@ -352,12 +352,12 @@ def test_returns_that_are_nan_for_all_end_the_run(make):
 def test_an_environment_that_carries_something_over_is_remarked_upon_once(make):
     run, told = make(env="tests.environments:Remembers-v0", generations=3)
     run()
-    said = [note for note in told.notes if "carries something over" in note]
+    said = [note for note in told.notes if "carries state from one" in note]
     assert len(said) == 1
     assert "`fresh_environments`" in said[0]
     fresh, told = make(env="tests.environments:Remembers-v0", generations=2, fresh_environments=True)
     fresh()
-    assert not any("carries something over" in note for note in told.notes)
+    assert not any("carries state from one" in note for note in told.notes)
 
 
 def test_a_run_of_one_generation_that_goes_on_has_been_probed(tmp_path, monkeypatch):

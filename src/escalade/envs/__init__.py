@@ -1,4 +1,4 @@
-"""From an id to seeded vector environments."""
+"""Environments: from an id to seeded vector environments."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from escalade.envs.vector import vectorize as vectorize
 
 BOUNDINGS: Final = ("auto", "clip", "rescale", "tanh", "sigmoid")
-"""The ways in which numbers meet the bounds of a Box action; see :class:`escalade.envs.actions.ActionMap`."""
+"""Methods to map outputs to the bounds of a Box action; see :class:`escalade.envs.actions.ActionMap`."""
 
-# Imported when first used: the names of the backends are wanted before Gymnasium is.
+# Imported on first use, because the names of the backends are needed before Gymnasium.
 _HOMES = {
     "ActionMap": "escalade.envs.actions",
     "Environment": "escalade.envs.environment",

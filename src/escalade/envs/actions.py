@@ -1,4 +1,4 @@
-"""From a policy's raw outputs to an environment's actions."""
+"""Maps a policy's raw outputs to an environment's actions."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from escalade.errors import InputError
 Array = NDArray[Any]
 
 _MOST_BINS = 2**20
-_ABOUT = 3  # the farther bound of actions about [-1, 1] is at most this, and at least one over this
+_ABOUT = 3  # bounds count as about [-1, 1] if the larger magnitude is from 1/3 to 3
 _DISCRETE = spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
-_WHOLE = "iub"  # kinds of types that hold whole numbers alone
+_WHOLE = "iub"  # kinds of integer dtypes
 
 
 @dataclass(frozen=True)
 class ActionMap:
     """Maps raw outputs of shape (k, outputs) to k actions of ``space``.
 
-    Discrete spaces take the largest output (of each group, in MultiDiscrete), MultiBinary the
-    sign; with the head ``sample``, noise on the outputs makes that a draw
-    (:class:`escalade.policies.drawing.ChoiceNoise`). Boxes are bounded by ``bounding``: ``clip`` to the
-    bounds, ``rescale`` from [-1, 1] to them after clipping, or ``tanh`` and ``sigmoid``, which squash to all
-    of the range between them; ``auto`` is ``rescale`` for bounds not about [-1, 1], else ``clip``;
-    or one of these for each dimension, with commas between. Dimensions without bounds are left alone.
-    With bins (``head``), each dimension of a Box takes the bin of its largest output. Each innermost part
-    of a Dict or Tuple has outputs of its own.
+    Discrete spaces take the largest output (MultiDiscrete: of each group), MultiBinary the sign. With the
+    head ``sample``, noise on the outputs makes this a random draw
+    (:class:`escalade.policies.drawing.ChoiceNoise`). With bins (``head``), each dimension of a Box takes
+    the bin of its largest output. Each innermost part of a Dict or Tuple has its own outputs.
+
+    Other Boxes are bounded by ``bounding``: ``clip`` clips to the bounds; ``rescale`` clips to [-1, 1] and
+    scales to the bounds; ``tanh`` and ``sigmoid`` squash to the whole range; ``auto`` is ``clip`` for bounds
+    of about [-1, 1], else ``rescale``. A comma-separated list sets one for each dimension. Dimensions
+    without bounds are not changed.
     """
 
     space: spaces.Space[Any]
@@ -44,7 +45,7 @@ class ActionMap:
     head: str = "plain"
 
     def __post_init__(self) -> None:
-        if not self.parts:  # which have been checked
+        if not self.parts:  # parts have been checked already
             self._check()
         elif self.head == "auto":
             object.__setattr__(self, "head", "sample" if self.draws else "plain")
@@ -62,7 +63,7 @@ class ActionMap:
         size = math.prod(self.space.shape or ())
         if isinstance(self.space, spaces.Box) and len(names) not in (1, size):
             raise InputError(
-                f"`action_map` {self.bounding} names {len(names)} dimensions, and there are {size}"
+                f"`action_map` {self.bounding} has {len(names)} entries, but actions have {size} dimensions"
             )
         object.__setattr__(self, "bounding", self._without_auto(names))
         discrete = isinstance(self.space, _DISCRETE)
@@ -72,31 +73,33 @@ class ActionMap:
             raise InputError("head 'sample' needs discrete actions; use `head=plain` or `action_noise`")
         if self.head not in ("plain", "sample"):
             if not isinstance(self.space, spaces.Box):
-                raise InputError(f"head {self.head!r} needs a Box action space; use `head=plain` or sample")
+                raise InputError(
+                    f"head {self.head!r} needs a Box action space; use `head=plain` or `head=sample`"
+                )
             self._bin_values(self.space)
 
     @cached_property
     def parts(self) -> list[ActionMap]:
-        """The maps of the innermost parts of a Dict or Tuple, in the order of their outputs; else none."""
+        """Maps of the innermost parts of a Dict or Tuple, in the order of outputs. Empty for other spaces."""
         return [ActionMap(*part) for part in split(self.space, self.bounding, self.head)]
 
     @property
     def leaves(self) -> list[ActionMap]:
-        """The maps of all parts; the map itself if its space has none."""
+        """Maps of all parts, or this map itself if the space has no parts."""
         return self.parts or [self]
 
     def _without_auto(self, names: list[str]) -> str:
-        """The text ``bounding`` with the name of a map instead of each ``auto``."""
+        """Return ``bounding`` with each ``auto`` replaced by the map that it selects."""
         if not isinstance(self.space, spaces.Box) or "auto" not in names:
             return self.bounding.replace("auto", "clip")
         off_scale = self._off_scale(self.space)
         each = names * (len(off_scale) // len(names))
-        meant = ["rescale" if off else "clip" for off in off_scale.tolist()]
-        found = [other if name == "auto" else name for name, other in zip(each, meant, strict=True)]
+        selected = ["rescale" if off else "clip" for off in off_scale.tolist()]
+        found = [other if name == "auto" else name for name, other in zip(each, selected, strict=True)]
         return found[0] if len(set(found)) == 1 else ",".join(found)
 
     def _off_scale(self, space: spaces.Box) -> NDArray[np.bool_]:
-        """True for each dimension with two bounds that are not about [-1, 1], the scale of outputs."""
+        """Return True for each dimension with two bounds that are not about [-1, 1], the scale of outputs."""
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
         largest = np.maximum(-low, high)
         about = (low <= 0) & (high >= 0) & (largest >= 1 / _ABOUT) & (largest <= _ABOUT)
@@ -104,7 +107,7 @@ class ActionMap:
 
     @property
     def outputs(self) -> int:
-        """The number of outputs that the policy must give."""
+        """Number of outputs of the policy."""
         if self.parts:
             return sum(part.outputs for part in self.parts)
         match self.space:
@@ -118,22 +121,22 @@ class ActionMap:
 
     @property
     def continuous(self) -> bool:
-        """True where noise added to the raw outputs is noise on the action."""
+        """True if noise added to the raw outputs is noise on the action."""
         return all(isinstance(part.space, spaces.Box) and part.head == "plain" for part in self.leaves)
 
     @property
     def mapped(self) -> bool:
-        """True if ``bounding`` has a meaning: for Boxes without bins, also within a Dict or Tuple."""
+        """True if ``bounding`` has an effect: for Boxes without bins, also inside a Dict or Tuple."""
         return any(part.continuous for part in self.leaves)
 
     @property
     def draws(self) -> bool:
-        """True if actions, or parts of them, are drawn by the outputs instead of the best one taken."""
+        """True if actions, or parts of them, are sampled from the outputs."""
         return any(part.head == "sample" for part in self.leaves)
 
     @property
     def tie_advice(self) -> str:
-        """Options that may tell apart policies whose actions are the same; may be empty."""
+        """Options that may separate policies whose actions are the same; may be empty."""
         if self.parts:
             advice = (part.tie_advice for part in self.parts)
             return " or ".join(dict.fromkeys(text for text in advice if text))
@@ -144,15 +147,16 @@ class ActionMap:
 
     @property
     def bounded(self) -> bool:
-        """True where a number of an action has bounds at both ends."""
+        """True if a dimension of an action has a lower and an upper bound."""
         boxes = [part.space for part in self.leaves if isinstance(part.space, spaces.Box)]
         return any((box.bounded_below & box.bounded_above).any() for box in boxes)
 
     def compile(self) -> Callable[[Array], Array]:
-        """The map as a function, from raw outputs (k, outputs), float32, to an array of k actions.
+        """Return the map as a function from raw outputs (k, outputs), float32, to an array of k actions.
 
-        What does not depend on the outputs is worked out here, once. The array is new in every call, and
-        shares no memory with the outputs: an environment may keep its action, or write to it.
+        Everything independent of the outputs is computed here, once. The function returns a new array in
+        each call, which shares no memory with the outputs: an environment may store its action or write to
+        it.
         """
         space, parts = self.space, self.parts
         if parts:
@@ -170,9 +174,9 @@ class ActionMap:
         return _Bounded(space, self.bounding)
 
     def _bin_values(self, space: spaces.Box) -> Array:
-        """Shape (dimensions, bins)."""
+        """Return the values of the bins, shape (dimensions, bins)."""
         kind, _, rest = self.head.partition(":")
-        # The width of a Box of small whole numbers need not be one of them.
+        # The width of a Box of small integers may not fit its dtype.
         exact = np.float64 if space.dtype.kind in _WHOLE else space.dtype
         low, high = (bound.reshape(-1, 1).astype(exact) for bound in (space.low, space.high))
         try:
@@ -183,7 +187,7 @@ class ActionMap:
             if not (np.isfinite(low).all() and np.isfinite(high).all()):
                 raise InputError(f"head {self.head!r} needs action bounds; use custom:VALUE,VALUE,...")
             values = low + (high - low) * np.linspace(0, 1, int(numbers[0]))
-            return np.asarray(np.clip(values, low, high))  # rounding may lead out of them
+            return np.asarray(np.clip(values, low, high))  # rounding may exceed the bounds
         if kind == "custom" and len(numbers) >= 2 and np.isfinite(numbers).all():
             return np.asarray(np.clip(np.broadcast_to(numbers, (len(low), len(numbers))), low, high))
         raise InputError(
@@ -192,7 +196,7 @@ class ActionMap:
 
 
 def _largest(start: int, raw: Array) -> Array:
-    two = raw.shape[1] == 2  # then a comparison is several times cheaper than argmax
+    two = raw.shape[1] == 2  # a comparison is several times cheaper than argmax
     best = (raw[:, 1] > raw[:, 0]).astype(np.int64) if two else raw.argmax(axis=1)
     return best + start if start else best
 
@@ -225,12 +229,12 @@ class _Bounded:
         self.shape, self.dtype = space.shape, space.dtype
         low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
         kind = space.dtype.kind
-        # In the space's own precision: a float64 bound rounded to float32 may lie outside of it.
+        # In the precision of the space, because a float64 bound rounded to float32 may lie outside of it.
         self.inner = np.dtype(np.float64 if kind in "iu" or space.dtype == np.float64 else np.float32)
-        self.whole = kind in _WHOLE  # the nearest of them: a cast would take what is nearest to 0
+        self.whole = kind in _WHOLE  # rounded to the nearest integer; a cast would truncate
         self.low, self.high = low.astype(self.inner), high.astype(self.inner)
         bounded = (space.bounded_below & space.bounded_above).reshape(-1)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite ends, which np.where leaves out
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite bounds, which np.where discards
             middle = np.where(bounded, low / 2 + high / 2, 0)
             half = np.where(bounded, high / 2 - low / 2, 1)
             wide = not np.isfinite(half.astype(np.float32)).all()
@@ -240,19 +244,19 @@ class _Bounded:
         names = bounding.split(",")
         each = np.array(names * (len(low) // len(names)))
         self.maps = {name: bounded & (each == name) for name in set(names) - {"clip"}}
-        """Dimensions whose numbers a map squashes to [-1, 1] first, by its name."""
+        """Dimensions that are squashed to [-1, 1] first, by name of the map."""
 
     def __call__(self, raw: Array) -> Array:
         mapped = raw
         for name, chosen in self.maps.items():
             mapped = np.where(chosen, self.middle + self.half * _SQUASHED[name](raw), mapped)
-        # minimum and maximum spare np.clip's overhead, which a small batch would feel
-        kept = np.minimum(np.maximum(mapped.astype(self.inner, copy=False), self.low), self.high)
-        kept = np.rint(kept) if self.whole else kept
-        return kept.reshape(-1, *self.shape).astype(self.dtype, copy=False)
+        # minimum and maximum avoid the overhead of np.clip, which matters for small batches
+        bounded = np.minimum(np.maximum(mapped.astype(self.inner, copy=False), self.low), self.high)
+        bounded = np.rint(bounded) if self.whole else bounded
+        return bounded.reshape(-1, *self.shape).astype(self.dtype, copy=False)
 
 
-# sigmoid(x) = (1 + tanh(x / 2)) / 2, of which the middle and the half make all of the range.
+# sigmoid(x) = (1 + tanh(x / 2)) / 2; middle and half scale tanh to the whole range.
 _SQUASHED: dict[str, Callable[[Array], Array]] = {
     "rescale": lambda raw: np.clip(raw, -1, 1),
     "tanh": np.tanh,

@@ -1,9 +1,9 @@
-"""The backends by name. A new backend is one file and one entry here.
+"""Backends by name. A new backend is one file and one entry here.
 
-A backend's file has two functions: ``supports(environment)``, whether it runs that environment just as
-Gymnasium would, and ``make_vector(environment, slots)``, which makes a
-:class:`VectorEnvironment`. It is imported when it is asked for, and imports its package only for an
-environment that it may run.
+A backend's file has two functions. ``supports(environment)`` returns whether the backend runs that
+environment exactly as Gymnasium does. ``make_vector(environment, slots)`` returns a
+:class:`VectorEnvironment`. The file is imported when the backend is used, and imports its package only for
+an environment that it may run.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from escalade.support.registry import Entry
 
 @dataclass(frozen=True, kw_only=True)
 class BackendEntry(Entry):
-    """A backend, before its file is imported; its home is that file."""
+    """A backend before its file is imported. Its home is that file."""
 
     most_rows: int
-    """Episodes that one process runs at once: where more no longer makes a step cheaper."""
+    """Episodes that one process runs at once. Beyond this number, steps do not get cheaper."""
     by_name_only: tuple[str, ...] = ()
-    """Beginnings of ids that ``auto`` leaves to a later backend: slower here, or not quite the same."""
+    """Prefixes of ids that ``auto`` skips, because they are slower here or not exactly the same."""
     fresh: bool = False
-    """True where every episode begins in a new environment, or in the state of one."""
+    """True if every episode starts in a new environment, or in the state of one."""
     keeps: bool = False
-    """True where its slots are a :class:`KeepingVector`."""
+    """True if its vector is a :class:`KeepingVector`."""
     python: bool = False
-    """True where it steps Gymnasium's own objects, which can be wrapped and give an info."""
+    """True if it steps Gymnasium's own objects, which can be wrapped and return an info."""
 
 
 BACKENDS: Final[dict[str, BackendEntry]] = {
@@ -47,9 +47,9 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         extra="envpool",
         most_rows=1024,
         fresh=True,
-        # Each wave needs a fresh pool, and Humanoid's model takes longer to build than is won back:
-        # benchmarks/backends.md. CarRacing is eight times as fast, but its pictures are not Gymnasium's:
-        # benchmarks/pixels.md.
+        # Each wave needs a fresh pool, and building Humanoid's model takes more time than the pool saves
+        # (benchmarks/backends.md). CarRacing is eight times as fast, but its images differ from Gymnasium's
+        # (benchmarks/pixels.md).
         by_name_only=("Humanoid-", "CarRacing-"),
     ),
     "ale": BackendEntry(
@@ -67,4 +67,4 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
 """Backends in the order in which ``auto`` tries them. ``gymnasium`` runs everything but batched worlds."""
 
 CHOICES: Final = ChainMap[str, Any](BACKENDS, {"auto": None})
-"""Names that the option takes: ``auto``, and every backend there is, those of a user's module too."""
+"""Values of the option ``backend``: ``auto`` and all backends, including those of a user's module."""

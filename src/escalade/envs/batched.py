@@ -1,6 +1,6 @@
-"""Batched worlds: environments whose episodes step together, in tensors of a device.
+"""Batched worlds: environments whose episodes step together, in tensors on a device.
 
-The spine knows how they are named; the wing ``worlds`` opens them and runs episodes in them.
+This module finds them by name. The wing ``worlds`` opens them and runs episodes.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ PROVIDERS: Final[dict[str, Entry]] = {
     "brax": Entry("Brax", "escalade.wings.worlds.functional:brax", packages=("brax",), extra="jax"),
     "gymnax": Entry("gymnax", "escalade.wings.worlds.functional:gymnax", packages=("gymnax",), extra="jax"),
 }
-"""Packages whose worlds are named ``provider:TASK``."""
+"""Packages with worlds named ``provider:TASK``."""
 _VECTOR = "escalade.wings.worlds.vector:make"
 
 
 class BatchedSpec(EnvSpec):
-    """Stands for the registration of a batched world; ``entry_point`` makes it."""
+    """Registration of a batched world, which ``entry_point`` makes."""
 
     def world(self, num_envs: int, device: str, kwargs: dict[str, Any]) -> Any:
-        """A new world of so many episodes, as its package or the user's function makes it."""
+        """Make a new world of ``num_envs`` episodes."""
         if isinstance(self.entry_point, str):
             return Entry(self.id, self.entry_point).load()(self.id, num_envs, device, **kwargs)
         assert self.entry_point is not None
         return self.entry_point(num_envs=num_envs, device=device, **kwargs)
 
     def resolved(self, bare: Any) -> Any:
-        """The environment with the spaces and the limit of the world, which is opened to read them."""
+        """Open the world and return the environment ``bare`` with its spaces and step limit."""
         return _OPENER.load().resolved(bare)
 
     def one(self, bare: Any, render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """One episode of it as a Gymnasium environment, which can draw."""
+        """Return one episode of it as a Gymnasium environment, which can render."""
         made: gymnasium.Env[Any, Any] = _OPENER.load().one(bare, render_mode)
         return made
 
 
 def find_provided(provider: str, task: str) -> BatchedSpec:
-    """The world ``provider:task``.
+    """Return the world ``provider:task``.
 
     Raises:
         InputError: the provider's package is not installed.
@@ -69,12 +69,12 @@ def find_provided(provider: str, task: str) -> BatchedSpec:
 
 
 def vector_only(env_id: str) -> BatchedSpec:
-    """The world of a registration that has a ``vector_entry_point`` alone."""
+    """Return the world of a registration that has only a ``vector_entry_point``."""
     return BatchedSpec(env_id, _VECTOR)
 
 
 def is_world(factory: Any) -> bool:
-    """Return whether a class or function makes a batched world: it takes ``num_envs`` and ``device``."""
+    """Return True if a class or function makes a batched world: it takes ``num_envs`` and ``device``."""
     try:
         names = inspect.signature(factory).parameters
     except (TypeError, ValueError):
@@ -83,14 +83,14 @@ def is_world(factory: Any) -> bool:
 
 
 def refuse_device(env_id: str, device: str) -> None:
-    """Refuse a ``device`` for an environment that steps on the CPU.
+    """Raise unless ``device`` is the CPU, for an environment that steps there.
 
     Raises:
-        InputError: the device is another.
+        InputError: it is a different device.
     """
     if device != "cpu":
         raise InputError(
-            f"`device` {device}: {env_id} steps on the CPU, and so do its policies; worlds on a device are "
-            f"{', '.join(f'{name}:TASK' for name in PROVIDERS)}, or package.module:function that takes "
+            f"`device` {device}: {env_id} and its policies run on the CPU; worlds for other devices are "
+            f"{', '.join(f'{name}:TASK' for name in PROVIDERS)}, and package.module:function that takes "
             "`num_envs` and `device`"
         )

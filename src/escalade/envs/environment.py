@@ -1,4 +1,4 @@
-"""An environment as a value: what a worker needs to build it, checked before anything is started."""
+"""The description from which workers build an environment, checked before a run starts."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from escalade.errors import EnvironmentFailure, InputError, in_words
 from escalade.support.registry import named
 
 DEFAULT_LIMIT = 5000
-"""Steps after which training ends the episodes of an environment without a limit, in evaluations too."""
+"""Step limit of environments that have none, in training and evaluation."""
 _NEVER = 10**9  # steps
 _NEED_FRESH = {
-    # It makes its Box2D world once per object and empties it at reset. What the solver computes
-    # depends on how the world's memory was used before: a replay differs in the last bits, then in all.
+    # It makes its Box2D world once per object and empties it on reset. The results of the solver depend on
+    # the past use of the world's memory: a replay differs by rounding at first, then completely.
     "gymnasium.envs.box2d.bipedal_walker",
-    # It puts the robot back into the world it has, whose contacts and solver remember what was before.
+    # It resets the robot in the same world, whose contacts and solver depend on earlier episodes.
     "pybullet_envs_gymnasium.gym_locomotion_envs",
 }
 
 _NO_ENV = ("The environment must inherit from", "Gym is incompatible")
-"""Gymnasium's words for what is no ``gymnasium.Env``."""
+"""Beginnings of Gymnasium's messages about objects that are not a ``gymnasium.Env``."""
 _REFUSALS = (TypeError, ValueError, AssertionError)
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Everything that makes an episode what it is, besides its seed and its policy."""
+    """Everything that determines an episode besides its seed and its policy."""
 
     spec: EnvSpec
     kwargs: dict[str, Any]
@@ -57,59 +57,59 @@ class Environment:
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
     fresh: bool = False
-    """True where every episode is run in an environment object of its own."""
+    """True if every episode runs in a new environment object."""
     frames: Frames = Frames()
-    """The treatment of images and frames."""
+    """Processing of images and frames."""
     early_end: int | tuple[int, ...] | None = None
-    """Steps of negative reward that end an episode: see :class:`EarlyEnd`."""
+    """Steps of negative reward that end an episode; see :class:`EarlyEnd`."""
     wrappers: tuple[Wrapper, ...] = ()
-    """The wrappers around the environment; the first is nearest to it."""
+    """Wrappers around the environment, innermost first."""
     reward_info: str | None = None
-    """The entry of a step's info that training takes for the reward."""
+    """Entry of a step's info that training uses as the reward."""
     info_keys: tuple[str, ...] = ()
-    """Entries of an episode's last info that are reported of it."""
+    """Entries of an episode's last info that are reported."""
     behaviour_keys: tuple[str, ...] = ()
-    """The ``info_keys`` that only the option ``behaviour`` asks for."""
+    """The ``info_keys`` that only the option ``behaviour`` needs."""
     text_parts: tuple[str, ...] = ()
-    """Names of text parts of an observation, which are left out."""
+    """Names of the text parts of observations, which are dropped."""
     forgiving: bool = False
-    """True where an episode whose environment raises ends with a reward of NaN, instead of the run."""
+    """True if an exception of the environment ends the episode with a reward of NaN, not the run."""
     num_envs: int | None = None
-    """The most episodes that one process runs at once; None leaves it to the backend."""
+    """Maximum number of episodes that one process runs at once. None leaves it to the backend."""
     device: str = "cpu"
-    """The device of a batched world."""
+    """Device of a batched world."""
 
     @property
     def id(self) -> str:
-        """The registered id."""
+        """Registered id."""
         return self.spec.id
 
     @property
     def module(self) -> str:
-        """The module that holds the environment's class, or its function."""
+        """Module that defines the environment's class or function."""
         return _module_of(self.spec)
 
     @property
     def exclusive(self) -> bool:
-        """True where only one backend has the environment, and it is not Gymnasium's."""
+        """True if only one backend has the environment, and it is not Gymnasium's."""
         return isinstance(self.spec, WorldSpec | BatchedSpec)
 
     @property
     def batched(self) -> bool:
-        """True if episodes step together, ``num_envs`` of them: see :mod:`escalade.envs.batched`."""
+        """True if ``num_envs`` episodes step together; see :mod:`escalade.envs.batched`."""
         return isinstance(self.spec, BatchedSpec)
 
     @property
     def plain(self) -> bool:
-        """True where nothing stands between the environment and a policy."""
+        """True if frames are not processed and episodes do not end early."""
         return self.frames.off and self.early_end is None
 
     def asked_by(self, key: str) -> str:
-        """The option that asks for this entry of an info."""
+        """Return the name of the option that requested this entry of an info."""
         return "behaviour" if key in self.behaviour_keys else "info_keys"
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        """One Gymnasium environment in its wrappers; images have their channels first."""
+        """Make one Gymnasium environment with its wrappers. Images have their channels first."""
         if isinstance(self.spec, BatchedSpec):
             return self.spec.one(self, render_mode)
         extra = {} if render_mode is None else self._rendering(render_mode)
@@ -123,7 +123,7 @@ class Environment:
         return env if outer is None else TimeLimit(env, outer)
 
     def _made(self, limit: int | None, extra: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-        kwargs = copy.deepcopy(self.kwargs)  # which it may keep and change
+        kwargs = copy.deepcopy(self.kwargs)  # the environment may store and change them
         if isinstance(self.spec, WorldSpec):
             return self.spec.build(kwargs, limit, extra)
         if not isinstance(self.spec, FactorySpec):
@@ -136,26 +136,26 @@ class Environment:
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
-        """The number of an object's own steps that cut an episode, and that of steps around its frames.
+        """Step limits of an episode: in steps of the environment object, and in steps of the policy.
 
-        None leaves the first as it is registered, and the second out. They differ if frames are skipped, if
-        no-ops come first, and if wrappers of frames stand between.
+        None as the first means the registered limit, None as the second no limit. They differ if frames are
+        skipped, if episodes start with no-ops, and if there are wrappers that process frames.
         """
         asked, registered = self.max_episode_steps, self.spec.max_episode_steps
         if asked is None or (self.plain and not is_atari(self.spec)):
             return asked, None
-        if registered is None:  # EnvPool's own has one that its registration does not tell
+        if registered is None:  # EnvPool may have a limit that its registration does not contain
             return _NEVER if self.exclusive else None, asked
         later = asked > math.ceil(registered / self.frames.outer_skip(self.spec))
         return _NEVER if later else None, asked
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
-        given = {"render_mode": render_mode}
+        arguments = {"render_mode": render_mode}
         follows = str(self.spec.entry_point).startswith("gymnasium.envs.mujoco")
         if follows and not {"camera_name", "camera_id"} & self.kwargs.keys():
-            # Gymnasium's default camera stays where it is, and a cheetah does not.
-            given["camera_name"] = "track"
-        return given
+            # Gymnasium's default camera does not move, but a cheetah does.
+            arguments["camera_name"] = "track"
+        return arguments
 
 
 def resolve(
@@ -174,34 +174,34 @@ def resolve(
     num_envs: int | None = None,
     generation: int = 1,
 ) -> Environment:
-    """Look an environment up, build it once to read its spaces, and check that it can be used.
+    """Find an environment, build it once to read its spaces, and check that it is supported.
 
     Args:
         env_id: a registered id; ``package.module:Id-v0``, which imports the module first; or
-            ``package.module:name`` of an environment's class, or of a function that makes one.
+            ``package.module:name``, a class, or a function that returns an environment.
         kwargs: arguments of its constructor.
         backend: a key of :data:`escalade.envs.backends.BACKENDS`, or ``auto``.
-        max_episode_steps: cut episodes after this many steps; the registered limit when not given.
-        fresh_environments: build a new object for every episode, which is needed where an object
-            carries something over from one episode to the next. Some ids need it and get it anyway.
-        wrappers: what it is wrapped in, as :func:`escalade.envs.wrapping.parse` reads it.
-        reward_info: the entry of a step's info that training takes for the reward.
-        frames: what is done to images and frames; nothing when not given.
-        early_end: steps of negative reward that end an episode: see :class:`EarlyEnd`.
-        info_keys: entries of an episode's last info that are reported of it.
-        behaviour_keys: entries that are wanted beside them.
-        device: of a batched world.
-        num_envs: the most episodes that one process runs at once; of a batched world all that it has.
-        generation: episodes of a batched world if ``num_envs`` is None.
+        max_episode_steps: truncate episodes after this many steps. Defaults to the registered limit.
+        fresh_environments: build a new object for every episode. This is needed if an object carries state
+            from one episode to the next. It is always on for ids that are known to need it.
+        wrappers: wrappers in the form of :func:`escalade.envs.wrapping.parse`.
+        reward_info: entry of a step's info that training uses as the reward.
+        frames: processing of images and frames. Defaults to none.
+        early_end: steps of negative reward that end an episode; see :class:`EarlyEnd`.
+        info_keys: entries of an episode's last info that are reported.
+        behaviour_keys: further entries, needed by the option ``behaviour``.
+        device: device of a batched world.
+        num_envs: maximum number of episodes that one process runs at once; for a batched world, its size.
+        generation: size of a batched world if ``num_envs`` is None.
 
     Raises:
-        InputError: unknown id, missing package, unsupported space, arguments it does not take, or a
-            wrapper or an entry of info that is not there.
-        EnvironmentFailure: its constructor raised.
+        InputError: unknown id, missing package, unsupported space, invalid arguments, or a missing wrapper
+            or entry of info.
+        EnvironmentFailure: the environment's constructor raised.
     """
     kwargs = dict(kwargs or {})
     further = tuple(dict.fromkeys(key for key in behaviour_keys if key not in info_keys))
-    headless()  # before a module of the user's imports what draws
+    headless()  # before a module of the user imports graphics libraries
     spec = find_spec(env_id)
     if backend != "auto":
         named("backend", backend, BACKENDS).check_installed("backend")
@@ -228,17 +228,17 @@ def resolve(
     bare, env = _first(bare, env_id)
     spec = bare.spec
     if bare.exclusive and backend not in ("auto", BACKEND):
-        raise InputError(f"`backend` {backend} has no {spec.id}, which only EnvPool has: leave `backend` out")
+        raise InputError(f"`backend` {backend} has no {spec.id}, which only EnvPool has: remove `backend`")
     limit = max_episode_steps or registered_limit(env, bare.frames.outer_skip(spec))
     observation, action = plain(env.observation_space), plain(env.action_space)
     with closed_at_end(env):
         check_observation_space(observation)
-        # Wrappers may add entries of their own: what is missing is then told by the first episodes.
+        # Wrappers may add entries. In that case, missing ones are reported after the first episodes.
         known = env.unwrapped.infos if bare.exclusive and not wrappers else bare.info_keys  # type: ignore[attr-defined]
         if unknown := [key for key in bare.info_keys if key not in known]:
             raise InputError(
-                f"`{bare.asked_by(unknown[0])}` {unknown[0]}: EnvPool gives none in the info of {spec.id}, "
-                f"which has {', '.join(known) or 'none'}"
+                f"`{bare.asked_by(unknown[0])}` {unknown[0]}: EnvPool's info of {spec.id} has no such entry, "
+                f"only {', '.join(known) or 'none'}"
             )
         if reward_info is not None:
             info_number(_first_step_info(env, env_id), reward_info)
@@ -254,10 +254,10 @@ def resolve(
 
 
 def registered_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
-    """The limit that an environment has, in steps of a policy whose every step is ``skip`` of its own.
+    """Return the step limit of an environment, in policy steps of ``skip`` environment steps each.
 
-    A factory's environment is registered nowhere: its limit is that of a TimeLimit that is the outermost of
-    what it is wrapped in. One further in need not end the episode.
+    The environment of a factory is not registered. Its limit is that of a TimeLimit, if this is the outermost
+    wrapper. A TimeLimit further inside may not end the episode.
     """
     if env.spec is None:
         return int(env._max_episode_steps) if isinstance(env, TimeLimit) else None
@@ -266,7 +266,7 @@ def registered_limit(env: gymnasium.Env[Any, Any], skip: int) -> int | None:
 
 
 def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[Any, Any]]:
-    """The environment that ``bare`` makes; EnvPool's of that id where Gymnasium has only the name left."""
+    """Build ``bare`` once. If Gymnasium has only the id left, use EnvPool's environment of that id."""
     spec, kwargs = bare.spec, bare.kwargs
     try:
         return bare, bare.make()
@@ -275,7 +275,7 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
     except error.DependencyNotInstalled as problem:
         raise InputError(f"environment {env_id} needs a package: {pip_line(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
-        # A function of gymnasium.envs stands for what has moved away.
+        # Gymnasium registers a function of gymnasium.envs for environments that it has removed.
         known = is_gymnasiums_own(spec) or _module_of(spec) == "gymnasium.envs"
         world = find_world(spec.id) if known else None
         if world is not None:
@@ -287,16 +287,16 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
             made = load_env_creator(entry) if isinstance(entry, str) else entry
             made = made if isinstance(made, type) else made(**spec.kwargs | kwargs)
             raise InputError(f"environment {env_id} {described(made)}") from problem
-        given = f" with `env_kwargs` {kwargs}" if kwargs else ""
-        # A missing argument, or a value that its constructor refuses, perhaps.
+        arguments = f" with `env_kwargs` {kwargs}" if kwargs else ""
+        # Perhaps a missing argument, or a value that its constructor does not accept.
         refused = isinstance(problem, _REFUSALS if kwargs else TypeError)
         raise (InputError if refused else EnvironmentFailure)(
-            f"environment {env_id} failed to start{given}: {in_words(problem)}"
+            f"environment {env_id} failed to start{arguments}: {in_words(problem)}"
         ) from problem
 
 
 def first_info(environment: Environment) -> list[str]:
-    """The names of what an episode's first step has in its info.
+    """Return the names of the entries in the info of an episode's first step.
 
     Raises:
         EnvironmentFailure: the environment raised.
@@ -321,7 +321,7 @@ def _first_step_info(env: gymnasium.Env[Any, Any], env_id: str) -> dict[str, Any
 
 
 def needs_fresh(spec: EnvSpec) -> bool:
-    """Return whether objects of this environment are known to carry something over between episodes."""
+    """Return True if objects of this environment are known to carry state from one episode to the next."""
     return _module_of(spec) in _NEED_FRESH
 
 

@@ -1,4 +1,4 @@
-"""Action masks: the actions that an environment allows in its present state."""
+"""Action masks: the actions that an environment allows in its current state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from escalade.errors import InputError, text_of
 
 MASK = "action_mask"
-"""The entry of an info, or of a Dict observation, with a number per action: 0 for an illegal one."""
+"""Entry of an info, or of a Dict observation, with one number per action; 0 marks an illegal action."""
 
 _ILLEGAL = re.compile(
     r"(?=.*\b(illegal|invalid|not (a )?(legal|valid))\b)(?=.*\b(action|move)s?\b)", re.I | re.S
@@ -29,36 +29,36 @@ def maskable(space: spaces.Space[Any]) -> bool:
 
 
 def read_mask(space: Any, mask: Any) -> Mask:
-    """One bool per output of a policy: True for a legal action, shape (outputs,).
+    """Return one bool per output of a policy, True for a legal action, shape (outputs,).
 
     Args:
         space: Discrete or MultiDiscrete.
         mask: an array with one number per action, or one array per component of a MultiDiscrete space,
-            as Gymnasium's ``sample`` takes them.
+            as in Gymnasium's ``sample``.
 
     Raises:
-        InputError: it has a different size.
+        InputError: the mask has a different size.
     """
     size = int(space.n) if isinstance(space, spaces.Discrete) else int(space.nvec.sum())
     flat = _flat(mask)
     if flat.size != size:
         raise InputError(
-            f"{MASK} has {flat.size} numbers, and {str(space)[:80]} needs {size}: one per action"
+            f"{MASK} has {flat.size} numbers, but {str(space)[:80]} needs {size}, one per action"
         )
     return flat
 
 
 def read_masks(space: spaces.Space[Any], masks: Any, rows: int) -> Mask:
-    """The masks of a batch of observations, shape (rows, outputs).
+    """Return the masks of a batch of observations, shape (rows, outputs).
 
     Raises:
-        InputError: there is a different number of them, or one has a different size, or actions of the
-            space cannot be masked.
+        InputError: the number of masks or the size of one is wrong, or actions of the space cannot be
+            masked.
     """
     if not maskable(space):
         raise InputError(f"{MASK} needs a Discrete or MultiDiscrete action space, not {str(space)[:80]}")
     if len(masks) != rows:
-        raise InputError(f"{MASK} has {len(masks)} rows, and there are {rows} observations")
+        raise InputError(f"{MASK} has {len(masks)} rows, but there are {rows} observations")
     return np.stack([read_mask(space, mask) for mask in masks])
 
 
@@ -69,11 +69,11 @@ def _flat(mask: Any) -> Mask:
 
 
 class Masks:
-    """The masks of the slots of a vector environment.
+    """Masks of the slots of a vector environment.
 
     Args:
         space: Discrete or MultiDiscrete.
-        slots: their number.
+        slots: number of slots.
     """
 
     def __init__(self, space: Any, slots: int) -> None:
@@ -82,12 +82,12 @@ class Masks:
         self._slots = slots
 
     @property
-    def given(self) -> bool:
-        """True once an info had a mask."""
+    def active(self) -> bool:
+        """True once an info contained a mask."""
         return self._rows is not None
 
     def take(self, slot: int, info: dict[str, Any]) -> None:
-        """Store the mask of a slot's latest info; without one all actions are legal."""
+        """Store the mask of a slot's latest info. Without a mask, all actions are legal."""
         mask = info.get(MASK)
         if mask is not None:
             mask = read_mask(self._space, mask)
@@ -98,12 +98,12 @@ class Masks:
             self._rows[slot] = True
 
     def of(self, slots: NDArray[np.int64]) -> Mask:
-        """Masks of shape (n, outputs); only if :attr:`given`."""
+        """Return masks of shape (n, outputs). Requires :attr:`active`."""
         assert self._rows is not None
         return self._rows[slots]
 
     def legal(self, slots: NDArray[np.int64], actions: Array) -> Array:
-        """The actions, with a legal one for each that is illegal."""
+        """Return the actions, with each illegal one replaced by a legal one."""
         if self._rows is None:
             return actions
         pairs = zip(actions, self._rows[slots], strict=True)
@@ -111,7 +111,7 @@ class Masks:
 
 
 def legal_action(space: Any, action: Any, mask: Mask) -> Any:
-    """The action, or a legal one that follows from it if it is illegal."""
+    """Return the action, or a legal one derived from it if it is illegal."""
     if isinstance(space, spaces.Discrete):
         return _legal(int(action) - int(space.start), mask) + int(space.start)
     parts = np.split(mask, np.cumsum(space.nvec.reshape(-1))[:-1])
@@ -126,14 +126,14 @@ def _legal(choice: int, mask: Mask) -> int:
 
 
 def advice(space: spaces.Space[Any], problem: BaseException) -> str:
-    """Advice on declaring illegal actions, if an environment's exception is about one; else an empty text."""
+    """Return advice on action masks if an environment's exception is about an illegal action, else ""."""
     if not maskable(space) or not _ILLEGAL.search(text_of(problem)):
         return ""
     return f'; if actions can be illegal, return info["{MASK}"], with 0 for each illegal action'
 
 
 class LegalActions(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Plays a legal action instead of an illegal one: for random play."""
+    """Replaces illegal actions by legal ones, for random play."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
@@ -141,22 +141,22 @@ class LegalActions(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     @property
     def masked(self) -> bool:
-        """True once an info had a mask."""
-        return self._masks is not None and self._masks.given
+        """True once an info contained a mask."""
+        return self._masks is not None and self._masks.active
 
-    def reset(self, **asked: Any) -> Any:
-        given = self.env.reset(**asked)
-        if self._masks is not None and isinstance(given, tuple):
-            self._masks.take(0, given[-1])
-        return given
+    def reset(self, **options: Any) -> Any:
+        outcome = self.env.reset(**options)
+        if self._masks is not None and isinstance(outcome, tuple):
+            self._masks.take(0, outcome[-1])
+        return outcome
 
     def step(self, action: Any) -> Any:
-        if self._masks is not None and self._masks.given:
+        if self._masks is not None and self._masks.active:
             action = legal_action(self.action_space, action, self._masks.of(np.zeros(1, np.int64))[0])
-        given = self.env.step(action)
+        outcome = self.env.step(action)
         if self._masks is not None:
-            self._masks.take(0, given[-1])
-        return given
+            self._masks.take(0, outcome[-1])
+        return outcome
 
 
 class MaskInInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -182,7 +182,7 @@ class MaskInInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def mask_in_info(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """The environment, with a mask in its Dict observations moved into the info."""
+    """Return the environment with a mask in its Dict observations moved to the info."""
     space = env.observation_space
     masked = isinstance(space, spaces.Dict) and MASK in space.spaces and maskable(env.action_space)
     return MaskInInfo(env) if masked else env

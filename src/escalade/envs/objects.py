@@ -1,4 +1,4 @@
-"""Wrappers that Escalade itself puts around an environment's object."""
+"""Wrappers that Escalade adds to environments by itself."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _WALKERS = ("alive", "progress", "electricity_cost", "joints_at_limit_cost", "fe
 
 
 def is_bullet(spec: EnvSpec) -> bool:
-    """Return whether the environment is one of pybullet-envs-gymnasium."""
+    """Return True if the environment is from pybullet-envs-gymnasium."""
     return str(spec.entry_point).startswith(_PACKAGE)
 
 
 class Bullet(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Keeps what PyBullet prints at the first reset from the console, which C code does for each object.
+    """Suppresses the console output that PyBullet's C code prints at the first reset of each object.
 
-    A walker's ``info`` holds the parts that its reward is the sum of, among them the ``progress``: what it
-    came nearer to its far goal in a step, divided by the step's time.
+    Adds the terms of a walker's reward to its ``info``, such as ``progress``: the decrease of the distance to
+    its goal in a step, divided by the duration of the step.
     """
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -41,15 +41,16 @@ class Bullet(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class EarlyEnd(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Truncates an episode after steps of negative reward in a row, in training and evaluation alike.
+    """Truncates an episode after consecutive steps of negative reward, in training and evaluation.
 
-    It is no wrapper for ``--wrap``: it stands around all others and around the frames, so that it counts the
-    policy's steps.
+    Not available as ``--wrap``, because it has to be outside of all wrappers and of frame processing to count
+    the policy's steps.
 
     Args:
         env: the environment.
-        after: the number of such steps; or that, and how many of an episode's first steps do not count.
-        reward_info: the entry of a step's info that training takes for the reward; it is judged then.
+        after: the number of such steps, or a pair: this number, and the number of an episode's first steps
+            that do not count.
+        reward_info: entry of a step's info that is used instead of the reward.
     """
 
     def __init__(

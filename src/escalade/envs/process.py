@@ -1,4 +1,4 @@
-"""The process around an environment: its console and display, and a ``close`` that may raise or hang."""
+"""Console output, headless rendering, and closing of environments."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ from escalade.support.shared import SharedContext, without_warnings
 if TYPE_CHECKING:
     import gymnasium
 
-_CLOSE_SECONDS = 10.0  # after which a call of ``close`` is given up
-_hung: set[str] = set()  # classes whose ``close`` has not returned: their other objects are not closed
-# Python remembers too what it has warned of, until somebody changes its filters: Gymnasium does.
-_said: set[str] = set()
+_CLOSE_SECONDS = 10.0  # after which a call of ``close`` is abandoned
+_hung: set[str] = set()  # classes whose ``close`` did not return; their other objects are not closed
+# Python's own record of past warnings is reset by every change of its filters, as Gymnasium makes.
+_warned: set[str] = set()
 
 
 def close(env: gymnasium.Env[Any, Any]) -> None:
-    """Close the environment. What it raises is a warning, once a process: its episodes are done, and count.
+    """Close the environment. Exceptions become a warning, shown once per process.
 
-    A call that does not return is given up, and not tried again for objects of that class.
-
-    The caller has the results by then, or raises an error of its own.
+    A call that does not return is abandoned, and ``close`` is not called again for objects of that class.
+    An error does not matter here: the caller has its results already, or is raising an error itself.
     """
     name = type(getattr(env, "unwrapped", env)).__name__
     if name in _hung:
@@ -46,26 +45,28 @@ def close(env: gymnasium.Env[Any, Any]) -> None:
             env.close()
     except KeyboardInterrupt:
         raise
-    except BaseException as problem:  # noqa: BLE001 - the environment's own code, panics of Rust among it
+    except BaseException as problem:  # noqa: BLE001 - code of the environment, including panics of Rust
         if isinstance(problem, _TimedOut):
             _hung.add(name)
         text = visible(shortened(one_line(problem)))
-        text = f"{name}.close() raised {text} (its episodes count all the same)"
-        if text not in _said:
-            _said.add(text)
+        text = f"{name}.close() raised {text} (results are not affected)"
+        if text not in _warned:
+            _warned.add(text)
             at = traceback.extract_tb(problem.__traceback__)[-1]
             warnings.warn_explicit(text, RuntimeWarning, at.filename, at.lineno or 0)
 
 
 class _TimedOut(TimeoutError):
-    """A call has taken too long."""
+    """A call took too long."""
 
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise in the block once it has taken ``seconds``: only in the main thread, and not within C code."""
+    """Raise in the block after ``seconds``. Has no effect outside of the main thread or inside C code."""
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:  # or the program has an alarm
+    if (
+        not main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
+    ):  # or the program uses the alarm itself
         yield
         return
 
@@ -83,7 +84,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def closed_at_end(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Env[Any, Any]]:
-    """Give the block the environment, and close it afterwards."""
+    """Yield the environment and close it after the block."""
     try:
         yield env
     finally:
@@ -92,7 +93,7 @@ def closed_at_end(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Env[Any, A
 
 @contextmanager
 def closed_on_error(env: gymnasium.Env[Any, Any]) -> Iterator[None]:
-    """Close the environment where the block raises."""
+    """Close the environment if the block raises."""
     try:
         yield
     except BaseException:
@@ -101,7 +102,7 @@ def closed_on_error(env: gymnasium.Env[Any, Any]) -> Iterator[None]:
 
 
 def headless() -> None:
-    """Let environments draw where there is no display."""
+    """Set up rendering without a display."""
     if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         if _has_egl():
             os.environ.setdefault("MUJOCO_GL", "egl")
@@ -110,11 +111,11 @@ def headless() -> None:
 
 
 def _has_egl() -> bool:
-    """Return whether MuJoCo can draw through EGL. If it is told to and cannot, ``import mujoco`` fails.
+    """Return True if MuJoCo can render with EGL. Setting it without EGL makes ``import mujoco`` fail.
 
-    The library is loaded for the whole process: EnvPool's MuJoCo looks its functions up there, and ends the
-    process if it finds none ("gladLoadGL error"). A program that imports both mujoco and envpool before
-    escalade has to set ``MUJOCO_GL`` itself: what is loaded by then is bound.
+    The library is loaded for the whole process, because EnvPool's MuJoCo looks up its functions there and
+    ends the process without them ("gladLoadGL error"). A program that imports both mujoco and envpool before
+    escalade has to set ``MUJOCO_GL`` itself, because both are bound on import.
     """
     if sys.platform == "linux":
         with suppress(OSError):
@@ -125,7 +126,7 @@ def _has_egl() -> bool:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # as it is in a program without a console
+        if stream is not None:  # None in a program without a console
             stream.flush()
 
 
@@ -152,7 +153,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _copy(fd: int) -> int | None:
-    """A copy of a file descriptor, above those of the console; None where it is closed."""
+    """Duplicate a file descriptor above those of the console. Return None if it is closed."""
     try:
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
     except OSError:
@@ -174,9 +175,9 @@ def _mujoco_quiet() -> Iterator[None]:
 
 
 mujoco_quiet = SharedContext(_mujoco_quiet)
-"""Keeps MuJoCo's warnings of its model files from the console and from ``MUJOCO_LOG.TXT``.
+"""Suppresses MuJoCo's warnings about its model files, on the console and in ``MUJOCO_LOG.TXT``.
 
-With a handler of ours in place it writes neither; what is simulated later may warn again.
+A handler that does nothing is installed in the block; later simulation may warn again.
 """
 
 _silent_output = SharedContext(_quiet)
@@ -184,10 +185,10 @@ _silent_output = SharedContext(_quiet)
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Send the process's standard output and error to nowhere, C libraries' writes included.
+    """Discard standard output and error of the process, including that of C libraries.
 
-    MuJoCo warns of its own model files on every construction, from C: a population's worth of
-    environments would flood the console. Exceptions pass through untouched.
+    MuJoCo warns about its own model files whenever one is loaded, and a population of environments would
+    flood the console. Exceptions are not affected.
     """
     with Interrupts.held(), _silent_output(), without_warnings():
         yield

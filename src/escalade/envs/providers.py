@@ -1,4 +1,4 @@
-"""Packages that environments need: those that register ids only when they are imported, and the extras."""
+"""Packages that environments need: imports those that register ids, and names those that are missing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PROVIDERS = {
     "ale_py": ("atari", re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")),
     "pybullet_envs_gymnasium": ("pybullet", re.compile(r".*Bullet(Deriv)?Env-v\d+$")),
 }
-"""Packages: Escalade's extra that installs each, and ids that nothing else has."""
+"""By package: Escalade's extra that installs it, and a pattern of ids that only it has."""
 
 
 def register_all() -> None:
-    """Import all of these packages that are installed."""
+    """Import all installed packages that register environments."""
     for package in _PROVIDERS:
         if importlib.util.find_spec(package) is not None:
             with quiet():
@@ -30,10 +30,10 @@ def register_all() -> None:
 
 
 def register(env_id: str) -> None:
-    """Import the package that registers ``env_id``, if that is what it needs.
+    """Import the package that registers ``env_id``, if there is one.
 
     Raises:
-        InputError: the package is missing; the message says how to install it.
+        InputError: the package is missing; the message contains the command that installs it.
     """
     if env_id in gymnasium.registry:
         return
@@ -42,7 +42,7 @@ def register(env_id: str) -> None:
         if importlib.util.find_spec(package) is None:
             if sure:
                 raise InputError(f"environment {env_id} needs a package; {install(extra)}")
-        elif sure or package == "ale_py":  # Atari's older ids, such as Pong-v4, have no mark
+        elif sure or package == "ale_py":  # older ids of Atari, such as Pong-v4, do not match the pattern
             with without_warnings():
                 importlib.import_module(package)
 
@@ -53,11 +53,11 @@ _EXTRAS = {
     "classic": "gymnasium.envs.classic_control",
     "pybullet": "pybullet_envs_gymnasium",
 }
-"""The places of environments that need one of Escalade's extras."""
+"""By extra of Escalade: the package whose environments need it."""
 
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:
-    """The command that installs the package that an environment misses."""
+    """Return the command that installs the missing package of an environment."""
     if "cv2" in str(problem):
         return install("pixels")
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""

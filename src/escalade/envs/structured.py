@@ -1,6 +1,7 @@
-"""Dict and Tuple spaces: actions of their own structure, and the parts of an observation that a policy reads.
+"""Dict and Tuple spaces: structured actions, and observations without their text parts.
 
-The outputs for all parts of an action are one row. Read is all but text, or the one image among the parts.
+The outputs for all parts of an action are one row. A policy reads all parts but text; if the only one left is
+an image, it reads that image.
 """
 
 from __future__ import annotations
@@ -24,15 +25,17 @@ Env = gymnasium.Env[Any, Any]
 def split(space: spaces.Space[Any], bounding: str, head: str) -> list[tuple[spaces.Space[Any], str, str]]:
     """Return the innermost parts of a Dict or Tuple, each with its action map and head, in order of outputs.
 
-    A ``head`` of bins is that of its Boxes, and the head ``sample`` that of the other parts.
+    A ``head`` with bins applies to the Boxes, the head ``sample`` to the other parts.
 
     Raises:
-        InputError: ``bounding`` names single dimensions, or there is no part for the head.
+        InputError: ``bounding`` has an entry for each dimension, or the head applies to no part.
     """
     if not is_structured(space):
         return []
     if "," in bounding:
-        raise InputError(f"`action_map` {bounding} names dimensions: a Dict or Tuple has one map for all")
+        raise InputError(
+            f"`action_map` {bounding} has several entries: use a single one with a Dict or Tuple"
+        )
     leaves = leaves_of(space)
     boxes = [isinstance(leaf, spaces.Box) for leaf in leaves]
     if head not in ("auto", "plain", "sample") and not any(boxes):
@@ -50,12 +53,12 @@ def assembled(
     ends: Array,
     raw: Array,
 ) -> Array:
-    """Raw outputs (k, outputs) to k actions, in an array of objects; see :meth:`ActionMap.compile`.
+    """Map raw outputs (k, outputs) to k actions in an array of objects; see :meth:`ActionMap.compile`.
 
     Args:
         space: the action space, a Dict or Tuple.
-        maps: its innermost parts, and what makes the actions of each.
-        ends: where the outputs of each end, but for the last.
+        maps: the innermost parts, each with a function from its outputs to its actions.
+        ends: end of the outputs of each part but the last.
         raw: the outputs.
     """
     own = np.split(raw, ends, axis=1)
@@ -64,12 +67,12 @@ def assembled(
 
 
 def _rows(leaf: spaces.Space[Any], column: Array) -> list[Any]:
-    """The actions of one part: of a Discrete space Python's own integers, else arrays."""
+    """Return the actions of one part: Python integers for a Discrete space, otherwise arrays."""
     return column.tolist() if isinstance(leaf, spaces.Discrete) else [np.asarray(row) for row in column]
 
 
 def _assembled(space: spaces.Space[Any], values: Iterator[Any]) -> Any:
-    """The structure of ``space`` with the next of ``values`` for each of its innermost parts."""
+    """Return the structure of ``space`` with the next of ``values`` for each innermost part."""
     if isinstance(space, spaces.Dict):
         return {key: _assembled(part, values) for key, part in space.items()}
     if isinstance(space, spaces.Tuple):
@@ -78,7 +81,7 @@ def _assembled(space: spaces.Space[Any], values: Iterator[Any]) -> Any:
 
 
 def as_array(actions: Sequence[Any]) -> Array:
-    """Return actions as an array with the batch first; those of Dict and Tuple spaces as its objects."""
+    """Return actions as an array with the batch first, an array of objects for Dict and Tuple spaces."""
     if not isinstance(actions[0], dict | tuple):
         return np.array(actions)
     found = np.empty(len(actions), object)
@@ -88,52 +91,54 @@ def as_array(actions: Sequence[Any]) -> Array:
 
 
 def as_batch_of_parts(space: spaces.Space[Any], actions: Array) -> Any:
-    """Return actions as one, whose parts have the batch first, as vector environments take it."""
+    """Return a single structure whose parts have the batch first, as vector environments expect it."""
     room: Any = create_empty_array(space, len(actions))
     return concatenate(space, actions, room)
 
 
 class Readable(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Keeps some parts of a Dict or Tuple: an image that is alone as it is, others in Dicts."""
+    """Drops the text parts of a Dict or Tuple. A single image that is left is returned without its Dict."""
 
-    def __init__(self, env: Env, kept: spaces.Space[Any], left_out: list[str]) -> None:
+    def __init__(self, env: Env, read: spaces.Space[Any], dropped: list[str]) -> None:
         super().__init__(env)
-        self._kept, self.text_parts = kept, tuple(left_out)
-        first, *others = leaves_of(kept)
-        self.observation_space = first if is_image(first) and not others else kept
+        self._parts, self.text_parts = read, tuple(dropped)
+        first, *others = leaves_of(read)
+        self.observation_space = first if is_image(first) and not others else read
 
     def observation(self, observation: Any) -> Any:
         """Return the observation as the policy reads it."""
-        seen = _read(self._kept, observation)
+        seen = _read(self._parts, observation)
         while is_image(self.observation_space) and isinstance(seen, dict):
             (seen,) = seen.values()
         return seen
 
 
 def readable(env: Env) -> Env:
-    """Return the environment with observations that a policy can read: itself if they are so already.
+    """Return the environment with observations that a policy can read, or ``env`` itself if they are.
 
-    A Tuple with text becomes a Dict of the places of its other parts, which then keep their names.
+    A Tuple with text becomes a Dict with the positions of its other parts as keys.
     """
-    left_out = list[str]()
-    kept = _without_text(env.observation_space, "", left_out)
-    made = env if kept is None else Readable(env, kept, left_out)
-    return made if left_out or made.observation_space is not kept else env
+    dropped = list[str]()
+    read = _without_text(env.observation_space, "", dropped)
+    made = env if read is None else Readable(env, read, dropped)
+    return made if dropped or made.observation_space is not read else env
 
 
-def _without_text(space: spaces.Space[Any], name: str, left_out: list[str]) -> spaces.Space[Any] | None:
-    """Return the space without its text, whose names go to ``left_out``; None if there is nothing else."""
+def _without_text(space: spaces.Space[Any], name: str, dropped: list[str]) -> spaces.Space[Any] | None:
+    """Return the space without text, or None if it is all text. Adds the names of text to ``dropped``."""
     if is_structured(space):
-        parts = [(key, _without_text(part, f"{name}{key}.", left_out)) for key, part in parts_of(space)]
-        kept = [(key, part) for key, part in parts if part is not None]
-        return spaces.Dict(kept) if kept else None
-    if space.dtype is None or space.dtype.kind != "U":  # MiniGrid has a class of its own for text
+        parts = [(key, _without_text(part, f"{name}{key}.", dropped)) for key, part in parts_of(space)]
+        others = [(key, part) for key, part in parts if part is not None]
+        return spaces.Dict(others) if others else None
+    if (
+        space.dtype is None or space.dtype.kind != "U"
+    ):  # a dtype check, because MiniGrid has its own class for text
         return space
-    left_out.append(name[:-1])
+    dropped.append(name[:-1])
     return None
 
 
-def _read(kept: spaces.Space[Any], observation: Any) -> Any:
-    if isinstance(kept, spaces.Dict):
-        return {key: _read(part, observation[key]) for key, part in kept.items()}
+def _read(space: spaces.Space[Any], observation: Any) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {key: _read(part, observation[key]) for key, part in space.items()}
     return observation

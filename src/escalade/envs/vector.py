@@ -1,4 +1,4 @@
-"""Many seeded episodes at once: what a backend makes of an environment."""
+"""Vector environments: the interface of backends, which run many seeded episodes at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from escalade.support.imports import import_named
 
 
 class SlotError(Exception):
-    """``problem`` was raised by the environment in position ``row`` of the call's slots."""
+    """The environment at position ``row`` of the call's slots raised ``problem``."""
 
     def __init__(self, row: int, problem: BaseException) -> None:
         super().__init__(text_of(problem))
@@ -26,109 +26,113 @@ class SlotError(Exception):
 class VectorEnvironment(Protocol):
     """Seeded episodes in numbered slots, stepped in lockstep.
 
-    ``refills`` says whether a single slot can be given a new episode while others run; where it
-    cannot, :meth:`reset` takes slots 0 to n - 1 together, when none runs.
+    If ``refills`` is True, a single slot can start a new episode while others run. Otherwise :meth:`reset`
+    starts slots 0 to n - 1 together, after all episodes have ended.
     """
 
     slots: int
     refills: bool
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        """Begin an episode in each slot; observations, shape (n, size), of images (n, C, H, W)."""
+        """Start an episode in each slot. Return observations of shape (n, size), images as (n, C, H, W)."""
         ...
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """One step in each slot: observations as in reset, rewards (n,), and whether the episode ended (n,).
+        """Take one step in each slot.
 
-        An episode ends when Gymnasium says terminated or truncated. Where the environment has a
-        ``reward_info``, rewards have the shape (n, 2): the reward, and that entry of the step's info.
+        Returns:
+            Observations as in :meth:`reset`; rewards, shape (n,); and True for each episode that ended,
+            shape (n,), by termination or truncation. With a ``reward_info``, rewards have the shape (n, 2):
+            the reward, and that entry of the step's info.
         """
         ...
 
     def close(self) -> None:
-        """Free what the environments hold."""
+        """Free the resources of the environments."""
         ...
 
 
 class InformingVector(VectorEnvironment, Protocol):
-    """Slots of an environment with ``info_keys``."""
+    """Vector environment with ``info_keys``."""
 
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Numbers of the last step's info, shape (n, keys): NaN where it has none of that name.
+        """Return entries of the last step's info, shape (n, keys), NaN for missing ones.
 
-        ``slots`` are among those of the last :meth:`step`.
+        ``slots`` have to be among those of the last :meth:`step`.
         """
         ...
 
 
 @runtime_checkable
 class SlowVector(VectorEnvironment, Protocol):
-    """Slots that take their time to begin an episode."""
+    """Vector environment that may be slow to start episodes."""
 
     alive: Callable[[], None]
-    """Called before each reset, for a wave of slow ones is no silence."""
+    """Called before each reset. Otherwise many slow resets would look like a hanging worker."""
 
     @property
     def room(self) -> int:
-        """Slots that may be used now, from 1 to ``slots``; it only grows."""
+        """Number of usable slots, from 1 to ``slots``. It never decreases."""
         ...
 
 
 class RememberingVector(VectorEnvironment, Protocol):
-    """Slots of Atari games."""
+    """Vector environment of Atari games."""
 
     def ram(self, slots: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The games' memory as the last step left it, shape (n, 128)."""
+        """Return the memory of the games after the last step, shape (n, 128)."""
         ...
 
 
 class KeepingVector(VectorEnvironment, Protocol):
-    """Slots whose states can be kept, and gone on from."""
+    """Vector environment whose states can be saved and restored."""
 
     def keep(self, slot: int) -> Any:
-        """The state of a slot's episode, which later steps do not change."""
+        """Return the state of a slot's episode. Later steps do not change it."""
         ...
 
     def go_on(self, slots: NDArray[np.int64], states: Sequence[Any]) -> NDArray[Any]:
-        """Put a state that was kept into each slot; observations as in :meth:`reset`."""
+        """Restore a saved state in each slot. Return observations as in :meth:`reset`."""
         ...
 
 
 def settle_backend(environment: Environment) -> Environment:
     """Replace the backend ``auto`` by the fastest one that can run this environment.
 
-    MuJoCo's batch or EnvPool where one has the environment and is faster, Gymnasium elsewhere:
-    benchmarks/backends.md has the measurements.
+    This is MuJoCo's batch or EnvPool if one has the environment and is faster, otherwise Gymnasium. See
+    benchmarks/backends.md for measurements.
 
     Raises:
-        InputError: the backend was asked for by name and has no such environment.
+        InputError: the backend was requested by name and does not have the environment.
     """
     if environment.exclusive:
         return environment
     if environment.backend == "auto":
-        left = [name for name, entry in BACKENDS.items() if not environment.id.startswith(entry.by_name_only)]
-        return replace(environment, backend=next(name for name in left if _runs(name, environment)))
-    if environment.backend not in BACKENDS:  # of the environment's module, which a worker imports now
+        names = [
+            name for name, entry in BACKENDS.items() if not environment.id.startswith(entry.by_name_only)
+        ]
+        return replace(environment, backend=next(name for name in names if _runs(name, environment)))
+    if environment.backend not in BACKENDS:  # registered by the environment's module, in a new worker
         import_named(environment.module, f"environment {environment.id}")
     if not _runs(environment.backend, environment):
         raise InputError(
-            f"{BACKENDS[environment.backend].title} has no {environment.id} with these arguments, spaces and "
-            "options: use `backend=gymnasium`"
+            f"{BACKENDS[environment.backend].title} has no {environment.id} with these arguments, spaces "
+            "and options: use `backend=gymnasium`"
         )
     return environment
 
 
 def _runs(backend: str, environment: Environment) -> bool:
-    """Return whether a backend runs the environment; only some step objects that can be wrapped."""
+    """Return True if a backend runs the environment. Only some backends support wrappers."""
     entry = BACKENDS[backend]
     needs_python = environment.wrappers or environment.reward_info is not None
     return entry.installed and (entry.python or not needs_python) and entry.load().supports(environment)
 
 
 def vectorize(environment: Environment, slots: int) -> VectorEnvironment:
-    """Slots for up to ``slots`` concurrent episodes, or ``num_envs``, on the environment's backend."""
+    """Make a vector for up to ``slots`` (or ``num_envs``) concurrent episodes on its backend."""
     if environment.backend == "auto":
         environment = settle_backend(environment)
     slots = min(slots, environment.num_envs or slots)

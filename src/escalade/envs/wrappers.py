@@ -1,6 +1,7 @@
-"""Escalade's own wrappers for ``--wrap``: how episodes of some environments begin and end.
+"""Wrappers for ``--wrap`` that change the start or end of episodes.
 
-Each is pure: an episode is a function of its seed and actions, whatever ran in the same object before.
+With each of them, an episode is a function of its seed and actions, independent of earlier episodes of the
+same object.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Env = gymnasium.Env[Any, Any]
 
 
 class _FirstSteps(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Takes steps with one action after every reset; an episode that ends meanwhile begins again."""
+    """Repeats one action after every reset. An episode that ends during these steps is reset."""
 
     def __init__(self, env: Env, steps: int, action: Any) -> None:
         super().__init__(env)
@@ -30,36 +31,37 @@ class _FirstSteps(gymnasium.Wrapper[Any, Any, Any, Any]):
             action = self._action.copy() if isinstance(self._action, np.ndarray) else self._action
             observation, _, terminated, truncated, info = self.env.step(action)
             if terminated or truncated:
-                return self.env.reset(seed=_another(seed), options=options)
+                return self.env.reset(seed=_next_seed(seed), options=options)
         return observation, info
 
 
 class BurnIn(_FirstSteps):
-    """Take the first steps of every episode with one fixed action; their rewards are dropped.
+    """Take the first steps of every episode with one fixed action and drop their rewards.
 
-    An episode that ends meanwhile begins again, with a seed derived from its own, and its burn-in is over.
+    An episode that ends during these steps is reset with a seed derived from its own, without another
+    burn-in.
 
     Args:
         env: the environment, with Box or Discrete actions.
-        steps: how many steps of ``env``, at least 1.
-        action: one number a dimension, or the number of a discrete action; zeros, or the first one, when not
-            given.
+        steps: number of steps of ``env``, at least 1.
+        action: one number per dimension, or the number of a discrete action. Defaults to zeros, or the first
+            action.
 
     Raises:
-        ValueError: ``steps`` is no such number, or the action is not one of the environment's.
+        ValueError: ``steps`` is not an integer of at least 1, or the action is not in the action space.
     """
 
     def __init__(self, env: Env, steps: int, action: float | Sequence[float] | None = None) -> None:
         if not isinstance(steps, int) or steps < 1:
-            raise ValueError(f"steps {steps!r} must be a whole number of at least 1")
+            raise ValueError(f"steps {steps!r} must be an integer of at least 1")
         super().__init__(env, steps, _action(env.action_space, action))
 
 
 class FireOnReset(_FirstSteps):
-    """Press FIRE once after a reset, in Atari games that have it and wait for it.
+    """Press FIRE once after a reset, in Atari games that start only then.
 
     Raises:
-        ValueError: the environment is no Atari game.
+        ValueError: the environment is not an Atari game.
     """
 
     def __init__(self, env: Env) -> None:
@@ -70,7 +72,7 @@ class LifeLossEnds(gymnasium.Wrapper[Any, Any, Any, Any]):
     """End an episode of an Atari game when a life is lost.
 
     Raises:
-        ValueError: the environment is no Atari game.
+        ValueError: the environment is not an Atari game.
     """
 
     def __init__(self, env: Env) -> None:
@@ -89,26 +91,26 @@ class LifeLossEnds(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, reward, terminated or lost, truncated, info
 
 
-def _action(space: spaces.Space[Any], given: float | Sequence[float] | None) -> Any:
-    """The action ``given`` as the space has it."""
-    action: Any = getattr(space, "start", None) if given is None else given
+def _action(space: spaces.Space[Any], numbers: float | Sequence[float] | None) -> Any:
+    """Convert ``numbers`` to an action of the space."""
+    action: Any = getattr(space, "start", None) if numbers is None else numbers
     if isinstance(space, spaces.Box):
-        numbers = np.zeros(space.shape) if given is None else np.ravel(given)
-        fits = numbers.size == np.prod(space.shape)
-        action = numbers.reshape(space.shape).astype(space.dtype) if fits else None
+        flat = np.zeros(space.shape) if numbers is None else np.ravel(numbers)
+        fits = flat.size == np.prod(space.shape)
+        action = flat.reshape(space.shape).astype(space.dtype) if fits else None
     if not space.contains(action):
-        raise ValueError(f"the action {given} is not in {space}: give one number a dimension")
+        raise ValueError(f"the action {numbers} is not in {space}: pass one number per dimension")
     return action
 
 
-def _another(seed: int | None) -> int | None:
-    """A seed for the episode's second beginning, a function of its first one's; in [0, 2**31)."""
+def _next_seed(seed: int | None) -> int | None:
+    """Derive a seed in [0, 2**31) for the second reset of an episode."""
     return None if seed is None else int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
 
 
 def _game(env: Env) -> Any:
-    """The Atari game inside."""
+    """Return the Atari game inside the wrappers."""
     game = env.unwrapped
     if not hasattr(game, "ale"):
-        raise ValueError(f"{type(game).__name__} is no Atari game")
+        raise ValueError(f"{type(game).__name__} is not an Atari game")
     return game

@@ -47,7 +47,7 @@ class Exploration:
             address = (Stream.ACTION, seeds[:, None], steps[:, None], np.arange(raw.shape[1])[None])
             trained = items < job.training_items
             raw = raw + (normals(*address) * (self._noise * trained)[:, None]).astype(np.float32)
-        if self._masks is not None and self._masks.given:
+        if self._masks is not None and self._masks.active:
             raw = mask_illegal(raw, self._masks.of(slots))
         return raw
 

@@ -138,11 +138,11 @@ def test_wrappers_and_frames_stand_around_objects():
         ("Cig-v1", {}, "several players"),
         ("CheetahRun-v1", {"backend": "gymnasium"}, "`backend` gymnasium has no CheetahRun-v1, which only"),
         ("Ant-v3", {"backend": "gymnasium"}, "`backend` gymnasium has no Ant-v3"),
-        ("CheetahRun-v1", {"info_keys": ["speed"]}, "`info_keys` speed: EnvPool gives none in the info of"),
+        ("CheetahRun-v1", {"info_keys": ["speed"]}, "`info_keys` speed: EnvPool's info of"),
         (
             "CheetahRun-v1",
             {"behaviour_keys": ["x"]},
-            "`behaviour` x: EnvPool gives none in the info of Cheetah",
+            "`behaviour` x: EnvPool's info of Cheetah",
         ),
         (
             "CheetahRun-v1",
@@ -153,7 +153,7 @@ def test_wrappers_and_frames_stand_around_objects():
         ("CheetaRun-v1", {}, "unknown environment 'CheetaRun-v1'; did you mean CheetahRun-v1"),
         ("dm_control/cheetah-fly", {}, "unknown environment 'dm_control/cheetah-fly'"),
         ("dm_control/walker_walk", {}, "unknown environment 'dm_control/walker_walk'; .*WalkerWalk-v1"),
-        ("zoo:Ant-v5", {}, "zoo:Ant-v5 is a policy, not an environment: give Ant-v5, and `start_from` zoo:"),
+        ("zoo:Ant-v5", {}, "zoo:Ant-v5 is a policy, not an environment: use Ant-v5 with `start_from` zoo:"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(env, options, words):

@@ -106,7 +106,7 @@ def test_a_row_without_numbers_is_the_worst_of_its_generation(tmp_path):
 
 def test_a_world_that_does_not_repeat_itself_is_told(tmp_path, capsys):
     escalade.train(f"{OWN}:Restless", run_dir=tmp_path, **SMALL | {"verbose": True})
-    assert "does not repeat a batch of episodes to the last bit (two differ from step 2 on)" in (
+    assert "does not repeat a batch of episodes exactly (two runs differ from step 2 on)" in (
         capsys.readouterr().out
     )
 
@@ -162,7 +162,7 @@ def test_a_run_of_another_device_is_evaluated_here(tmp_path, monkeypatch):
 
 
 def test_a_device_is_for_worlds(tmp_path):
-    with pytest.raises(InputError, match="CartPole-v1 steps on the CPU"):
+    with pytest.raises(InputError, match="CartPole-v1 and its policies run on the CPU"):
         escalade.train("CartPole-v1", device="cuda", run_dir=tmp_path / "run", **SMALL)
 
 

@@ -25,7 +25,7 @@ from escalade.envs.masks import LegalActions, advice, mask_in_info
 from escalade.envs.process import closed_at_end
 from escalade.envs.purity import Player
 from escalade.envs.spaces import UnsupportedSpace, observation_size
-from escalade.envs.wrapping import Misfit
+from escalade.envs.wrapping import InvalidValue
 from escalade.errors import EnvironmentFailure, InputError, in_words, nearest, shortened
 from escalade.strategies.base import Strategy
 from escalade.training.environments import find_environment
@@ -176,9 +176,9 @@ def _play(player: Player, seconds: float) -> tuple[list[int], int]:
             for length, seen in enumerate(player.turns(env, seed=len(lengths), skipped=began)):
                 steps = began + length
                 if not np.isfinite(seen).all():
-                    raise Misfit("an observation or a reward is NaN or infinite")
+                    raise InvalidValue("an observation or a reward is NaN or infinite")
                 if limit is not None and length > limit:
-                    raise Misfit(f"an episode continued after its limit of {limit} steps")
+                    raise InvalidValue(f"an episode continued after its limit of {limit} steps")
                 if steps >= _STEPS or time.monotonic() >= deadline:
                     break
             else:
@@ -205,7 +205,7 @@ def _speed(environment: Environment) -> tuple[float, Status, str]:
 
 def _described(problem: BaseException | str) -> str:
     text = shortened(" ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: "))
-    if isinstance(problem, str | Warning | InputError | Misfit):
+    if isinstance(problem, str | Warning | InputError | InvalidValue):
         return text
     return _COLOURS.sub("", in_words(problem))
 
