@@ -224,6 +224,6 @@ def test_a_run_whose_checkpoints_are_all_damaged_says_so(tmp_path, capsys):
         (flip, truncate)[number % 2](file)
     assert main(["resume", str(run)]) == 2
     said = capsys.readouterr().err
-    assert "no checkpoint to go on from" in said
+    assert "no checkpoint to resume from" in said
     assert "damaged" in said
     assert len(said.splitlines()) == 1

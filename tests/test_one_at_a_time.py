@@ -28,7 +28,7 @@ def test_a_run_that_goes_on_is_not_resumed_beside_itself(tmp_path, capsys):
     with running("train", *LONG, "--generations", "1000000", "--run-dir", run, cwd=tmp_path) as process:
         process.until(lambda: any(run.glob("checkpoints/*.safetensors")))
         who = f"in use by process {process.process.pid} on {socket.gethostname()}"
-        refused(*here("resume", run), str(run), who, "wait until it has ended")
+        refused(*here("resume", run), str(run), who, "wait until it exits")
         refused(*here("train", *SHORT, "--run-dir", run), "holds a run already")
         assert here("plot", run, "--output", tmp_path / "c.png") == (0, "")
         process.signal(signal.SIGKILL)

@@ -64,7 +64,7 @@ def test_history_is_rows_by_number_and_columns_by_name(run):
     assert history["eval_return_mean"][1] is None
     assert history["eval_return_mean"][2] is not None
     assert repr(history) == "History(3 generations)"
-    with pytest.raises(KeyError, match="'returns' is no column: there are generation, episodes"):
+    with pytest.raises(KeyError, match="'returns' is not a column; choose one of generation, episodes"):
         history["returns"]
 
 

@@ -357,9 +357,7 @@ def test_what_a_resumed_start_refuses_is_not_written_into_its_config(tmp_path):
 
 def test_a_folder_that_holds_runs_is_no_place_for_another(run):
     above = run.folder.path.parent
-    with pytest.raises(
-        InputError, match=r"`run_dir` .* holds 1 run; name a folder of its own, such as .*new"
-    ):
+    with pytest.raises(InputError, match=r"`run_dir` .* contains 1 run; choose a new folder, such as .*new"):
         escalade.train("CartPole-v1", run_dir=above, **TINY)
     assert not (above / "config.toml").exists()
 

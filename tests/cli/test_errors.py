@@ -34,7 +34,7 @@ TINY = "tests.environments:Tiny-v0"
 TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
     ("eval zoo:CartPol-v1", ["no policy zoo:CartPol-v1", "did you mean zoo:CartPole-v1", "escalade zoo"]),
-    ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is only read", "`start_from`"]),
+    ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is read-only", "`start_from`"]),
     ("train ENV --from zoo:Pole", ["--from zoo:Pole", "no policy zoo:Pole"]),
     ("train --config bytes.toml", ["bytes.toml", "is not UTF-8", "save it as UTF-8"]),
     ("train", ["no environment given", "CartPole-v1"]),
@@ -49,7 +49,7 @@ TYPED = [
     ("train ENV --popluation 8", ["unknown flag --popluation", "did you mean --population"]),
     ("train CartPole-v1 --device cuda", ["CartPole-v1 and its policies run on the CPU"]),
     ("train config.toml", ["environment config.toml is a file: pass a file of options as --config"]),
-    ("resume RUN_", ["there is no run folder", "did you mean"]),
+    ("resume RUN_", ["run folder", "does not exist", "did you mean"]),
     ("render EMPTY", ["EMPTY", "is not a run folder"]),
     ("eval RUN --episodes \u00b2", ["--episodes", "a whole number"]),
     (
@@ -61,7 +61,7 @@ TYPED = [
 ]
 
 BUILT = [
-    ("train Chess-v1", ["Chess-v1 is for several players"]),
+    ("train Chess-v1", ["Chess-v1 has several players"]),
     (f"train ENV --max-episode-steps {10**22}", [f"--max-episode-steps {10**22}", "at most 2147483647"]),
     ("train ENV --strategy pgpe:optimizer=adamw", ["--strategy pgpe", "'adamw'", "did you mean adam"]),
     (
@@ -109,12 +109,12 @@ BUILT = [
     ),
     ("compare RUN --normalize CartPole-v1=20", ["--normalize 'CartPole-v1=20'", "ENV=LOW,HIGH"]),
     ("eval NOTHING", ["NOTHING", "no checkpoint"]),
-    ("resume DAMAGED", ["DAMAGED", "no checkpoint to go on from", "damaged"]),
+    ("resume DAMAGED", ["DAMAGED", "no checkpoint to resume from", "damaged"]),
     ("resume RUN --sigma 0.3", ["--sigma cannot change", "--generations"]),
     ("eval RUN --checkpoint 77", ["--checkpoint '77'", "generations 0, 1"]),
     ("eval RUN --checkpoint newest", ["--checkpoint 'newest'", "best, latest"]),
     ("render RUN --output film.avi", ["film.avi must end", ".mp4 or .gif"]),
-    ("render RUN --output BELOW.gif", ["BELOW", "there is no folder", "FILE"]),
+    ("render RUN --output BELOW.gif", ["BELOW", "does not exist", "FILE"]),
     ("plot RUN --output curve.txt", ["--output curve.txt", ".png"]),
     ("compare RUN --format html", ["--format 'html'", "csv, json"]),
 ]
@@ -261,7 +261,8 @@ def test_a_name_that_is_too_long_is_one_line(words, place, inside, monkeypatch):
     done = inside(*words.split())
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert re.search(
-        r"\(File name too long\): (choose another --(run-dir|output)|name another place)", done.stderr
+        r"\(File name too long\): (choose a different --(run-dir|output)|choose a different path)",
+        done.stderr,
     )
     assert ("choose another" in done.stderr) == ("-" in words)
 
@@ -354,7 +355,7 @@ def test_a_full_disk_is_reported_when_a_later_row_cannot_be_written(inside, monk
 
     monkeypatch.setattr(ProgressFile, "__init__", swap)
     result = inside("train", ENV, *SMALL, "--run-dir", "run")
-    assert wrong(result, ["run/progress.csv", "No space left", "make room"], code=1) == ""
+    assert wrong(result, ["run/progress.csv", "No space left", "free disk space"], code=1) == ""
 
 
 @pytest.mark.parametrize("left", [1, 5, 8])
@@ -369,12 +370,12 @@ def test_a_full_disk_is_reported_when_a_checkpoint_cannot_be_written(left, insid
 
     monkeypatch.setattr(os, "fsync", fill)
     result = inside("train", ENV, *SMALL, "--run-dir", "run")
-    assert wrong(result, ["run/", "No space left", "make room"], code=1) == ""
+    assert wrong(result, ["run/", "No space left", "free disk space"], code=1) == ""
     assert temporary_files(tmp_path / "run") == []
 
 
 def test_a_full_disk_is_reported_by_the_real_command(tmp_path):
     variables = filling(tmp_path / "full", 4)
     result = command("train", ENV, *SMALL, "--run-dir", "run", cwd=tmp_path, variables=variables)
-    assert wrong(result, ["run/", "No space left", "make room"], code=1) == ""
+    assert wrong(result, ["run/", "No space left", "free disk space"], code=1) == ""
     assert temporary_files(tmp_path / "run") == []

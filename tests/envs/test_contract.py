@@ -85,7 +85,7 @@ def made_by_function():
 
 FOREIGN = {
     "Vectorized": "a VectorEnv: make it take `num_envs` and `device`",
-    "Functional": "a FuncEnv, and functional environments are not supported",
+    "Functional": "a FuncEnv, but functional environments are not supported",
     "Old": "of the old gym: wrap it in shimmy",
     "Several": "several agents",
     "made_by_function": "returned a Several, an environment of several agents",

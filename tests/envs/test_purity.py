@@ -44,7 +44,7 @@ def test_randomness_that_no_seed_reaches_is_found(fresh):
 def test_what_live_objects_share_is_found(what, fresh):
     found = probed("tests.environments:Shares-v0", fresh, what=what)
     assert (found.verdict, found.step) == ("shared", 2 if what == "number" else 1)
-    assert "share something" in found.note("Shares-v0")
+    assert "share state" in found.note("Shares-v0")
 
 
 def test_an_environment_that_fails_is_no_ones_failure():

@@ -37,15 +37,13 @@ def test_without_a_display_it_says_what_to_do(run, monkeypatch, capsys):
     assert cli.main(["render", str(run.folder.path), "--live"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == (
-        "escalade: --live needs a display, and there is none here: film the episode with --output x.mp4\n"
-    )
+    assert said.err == ("escalade: --live needs a display: use --output x.mp4 to write a video instead\n")
 
 
 def test_an_environment_without_a_window_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     run = escalade.train("tests.environments:Walk-v0", run_dir=tmp_path / "run", **SMALL)
-    with pytest.raises(escalade.InputError, match="has no window to show: film the episode"):
+    with pytest.raises(escalade.InputError, match="has no window to show: use"):
         escalade.render(run, live=True)
 
 

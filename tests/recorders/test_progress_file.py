@@ -66,12 +66,12 @@ def test_rewinding_nothing_is_fine(tmp_path):
 
 def test_a_full_disk_is_reported_and_closing_stays_quiet(tmp_path):
     (tmp_path / "p.csv").symlink_to("/dev/full")
-    with pytest.raises(StorageFailure, match=r"p.csv could not be written.*make room"):
+    with pytest.raises(StorageFailure, match=r"p.csv could not be written.*free disk space"):
         progress(tmp_path / "p.csv")
     file = progress(tmp_path / "q.csv")
     file.close()
     file._file = (tmp_path / "p.csv").open("a")
-    with pytest.raises(StorageFailure, match="make room"):
+    with pytest.raises(StorageFailure, match="free disk space"):
         file.generation(row(1))
     file.close()
 

@@ -48,13 +48,13 @@ def test_every_name_makes_a_recorder(run):
 
 
 def test_a_class_is_no_recorder(run):
-    with pytest.raises(InputError, match=r"^`recorders`: .*Counting.* is no recorder: it needs an object"):
+    with pytest.raises(InputError, match=r"^`recorders`: .*Counting.* is not a recorder: use an object"):
         check_recorders([Counting])
     check_recorders([Counting(run)])
 
 
 def test_a_function_that_makes_no_recorder_is_one_line(run):
-    with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is no recorder: it needs an object"):
+    with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is not a recorder: use an object"):
         start_recorder(f"{__name__}:replaced", run)
 
 

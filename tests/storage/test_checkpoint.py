@@ -106,7 +106,7 @@ def test_a_failed_write_leaves_the_old_file(failing, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "fsync", fail)
     else:
         monkeypatch.setattr(type(path), "replace", fail)
-    with pytest.raises(StorageFailure, match=r"No space left.*make room"):
+    with pytest.raises(StorageFailure, match=r"No space left.*free disk space"):
         write_bytes(path, b"new")
     monkeypatch.undo()
     assert path.read_bytes() == b"old"
@@ -152,7 +152,7 @@ def test_the_newest_whole_checkpoint_is_loaded(tmp_path):
     assert found.checkpoint.state["at"] == 1
     assert [("000003" in found.problems[0]), ("000002" in found.problems[1])] == [True, True]
     checkpoints.path(1).unlink()
-    with pytest.raises(InputError, match=r"no checkpoint to go on from .*000003.* is damaged"):
+    with pytest.raises(InputError, match=r"no checkpoint to resume from .*000003.* is damaged"):
         checkpoints.load_latest(content)
 
 
@@ -169,7 +169,7 @@ def test_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(tmp_path, monke
 
     monkeypatch.setattr(Path, "read_bytes", away)
     with pytest.raises(
-        InputError, match=r"000002.* cannot be read: .*: try again once it can be, or move it away"
+        InputError, match=r"000002.* cannot be read: .*: try again when it is readable, or move it away"
     ):
         checkpoints.load_latest(content)
     assert checkpoints.generations() == [1, 2]
@@ -197,7 +197,7 @@ def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
 @pytest.mark.parametrize("name", ["policy.safetensors", "summary.json", "curve.png", "progress.csv"])
 def test_a_new_run_writes_over_nobodys_files(name, tmp_path):
     (tmp_path / name).write_text("precious")
-    with pytest.raises(InputError, match=f"holds {name}, which a run would write over"):
+    with pytest.raises(InputError, match=f"contains {name}, which a run would overwrite"):
         RunFolder.create(tmp_path, "env", "run")
     assert (tmp_path / name).read_text() == "precious"
     (tmp_path / name).rename(tmp_path / "mine.txt")
@@ -208,13 +208,13 @@ def test_a_folder_of_checkpoints_is_a_runs(tmp_path):
     folder = RunFolder.create(tmp_path / "run", "env", "run")
     folder.lock.release()
     write(folder.checkpoints.path(3), {}, {})
-    with pytest.raises(InputError, match="holds checkpoints, which a run would write over"):
+    with pytest.raises(InputError, match="contains checkpoints, which a run would overwrite"):
         RunFolder.create(folder.path, "env", "run")
 
 
 def test_an_empty_name_of_a_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="an empty path"):
+    with pytest.raises(InputError, match="the path is empty"):
         RunFolder.create("", "env", "run")
     assert list(tmp_path.iterdir()) == []
 
@@ -229,7 +229,7 @@ def test_what_the_environment_wrote_stays_where_a_run_fails_at_its_start(tmp_pat
         (folder.path / "wandb").mkdir()
         raise RuntimeError("the arm fell off")
 
-    with pytest.raises(RuntimeError, match=r"the arm fell off"), folder.kept_if_trained():
+    with pytest.raises(RuntimeError, match=r"the arm fell off"), folder.removed_if_untrained():
         fail()
     folder.lock.release()
     assert [path.name for path in folder.path.rglob("*")] == ["videos", "first.mp4"]

@@ -41,7 +41,9 @@ def test_a_run_that_is_led_elsewhere_is_watched_and_left_alone(far):
     news = Watch(far).look()
     assert (news.state, news.process) == ("running", "the detached run far")
     before = sorted((path.name, path.stat().st_mtime_ns) for path in far.path.rglob("*"))
-    with pytest.raises(InputError, match="led elsewhere, by the detached run far: 'escalade attach'"):
+    with pytest.raises(
+        InputError, match="remote driver, the detached run far: follow it with 'escalade attach'"
+    ):
         escalade.resume(far, generations=2, verbose=False)
     assert before == sorted((path.name, path.stat().st_mtime_ns) for path in far.path.rglob("*"))
 
@@ -59,7 +61,7 @@ def test_a_lease_that_cannot_be_read_leaves_the_run_alone(far, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_text", away)
-        assert far.lock.look() == ("unknown", "")
+        assert far.lock.status() == ("unknown", "")
         with pytest.raises(InputError, match=r"\.lease cannot be read: Stale file handle"):
             far.lock.acquire()
     assert (far.path / LEASE).exists()

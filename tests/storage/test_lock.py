@@ -82,11 +82,11 @@ def test_a_helper_that_the_environment_forked_holds_no_lock(tmp_path):
         assert process.wait(DEADLINE) == 9
         assert process.stdout.readline() == "helper\n"  # which lives on
         lock = FolderLock(tmp_path)
-        assert lock.look()[0] == "killed"
+        assert lock.status()[0] == "killed"
         lock.acquire()
         process.stdin.close()
         assert process.stdout.read() == ""  # the helper has ended, and released what it does not hold
-        assert lock.look()[0] == "held"
+        assert lock.status()[0] == "held"
         lock.release()
 
 
@@ -99,7 +99,7 @@ def test_a_lock_that_a_full_disk_refuses_leaves_no_file(tmp_path, monkeypatch):
         patch.setattr(os, "pwrite", full)
         with pytest.raises(StorageFailure, match="could not be written"):
             lock.acquire()
-    assert lock.look() == ("free", "")
+    assert lock.status() == ("free", "")
     lock.acquire()
     lock.release()
 
@@ -113,6 +113,6 @@ def test_a_lock_that_is_given_back_late_leaves_that_of_who_came_next(tmp_path):
     folder.mkdir()
     second.acquire()
     first.release()
-    assert second.look()[0] == "held"
+    assert second.status()[0] == "held"
     with pytest.raises(InputError, match="in use"):
         FolderLock(folder).acquire()

@@ -81,7 +81,7 @@ def test_a_damaged_progress_is_refused_before_anything_is_trained(column, cell, 
     assert cli.main(["resume", "run", "--generations", "3"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "run/progress.csv is not a progress.csv that Escalade wrote" in said
+    assert "run/progress.csv is not a progress.csv of Escalade" in said
     assert before == {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     for look in LOOKS.values():
         assert cli.main([*look]) == 2

@@ -25,7 +25,7 @@ def test_a_policy_copied_in_as_a_checkpoint_is_none(run, tmp_path):
     for checkpoint in (folder / "checkpoints").iterdir():
         shutil.copy(folder / "policy.safetensors", checkpoint)
     for call in (escalade.resume, escalade.evaluate):
-        with pytest.raises(InputError, match=r"no checkpoint to go on from .*000003.* cannot be used"):
+        with pytest.raises(InputError, match=r"no checkpoint to resume from .*000003.* cannot be used"):
             call(folder)
 
 

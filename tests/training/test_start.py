@@ -105,7 +105,7 @@ def test_a_module_of_the_users_own_is_begun_with(tmp_path):
     [
         (
             {"start_from": "nowhere"},
-            "`start_from` nowhere: there is no run folder nowhere",
+            "`start_from` nowhere: run folder nowhere does not exist",
         ),
         ({"start_from": "{first}:9"}, "must be best, latest or one of the generations 0, 1, 2, 3, 4"),
         ({"start_from": "{first}/policy.safetensors:best"}, "a file has no checkpoints"),
@@ -117,7 +117,7 @@ def test_a_module_of_the_users_own_is_begun_with(tmp_path):
             {"start_from": "{first}@" + "0" * 64},
             "has the SHA-256 .*, not 0{64}, as it had .*: leave out @0{64}",
         ),
-        ({"start_from": "{first}@abc"}, "there is no run folder"),
+        ({"start_from": "{first}@abc"}, "run folder .* does not exist"),
         ({"start_from": "{first}", "env": "CartPole-v1"}, "its observations are Box of 2, and Box of 4 here"),
     ],
 )

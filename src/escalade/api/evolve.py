@@ -223,7 +223,7 @@ def evolve(
     with one_thread(), ExitStack() as held:
         if folder is not None:
             held.enter_context(folder.locked())
-            held.enter_context(folder.kept_if_trained())
+            held.enter_context(folder.removed_if_untrained())
         try:
             return run_module(spec, module, facts, folder, resume, listeners)
         finally:  # also after an error or an interrupt

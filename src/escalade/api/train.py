@@ -134,7 +134,7 @@ def train_config(config: Config, listeners: Listeners | None = None, network: nn
     with one_thread():
         spec = policy_spec(config, network)
         folder = new_folder(config, runs)
-        with folder.locked(), folder.kept_if_trained():
+        with folder.locked(), folder.removed_if_untrained():
             return _run(spec, folder, listeners or Listeners())
 
 

@@ -34,7 +34,7 @@ def new_folder(config: Config, runs: AnyPath = "runs") -> RunFolder:
     folder = RunFolder.create(
         config.run_dir, subject, f"{config.strategy.rpartition(':')[2]}-seed{config.seed}", runs
     )
-    with folder.kept_if_trained():
+    with folder.removed_if_untrained():
         write_config(folder, config)
     return folder
 

@@ -1,1 +1,1 @@
-"""Pictures and films."""
+"""Plots and videos."""

@@ -1,4 +1,4 @@
-"""Charts: curves and bands as data, and the one way to draw them, whatever the picture is for."""
+"""Charts: curves and bands as data, and the function that draws them."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LETTERS = 44  # in a line of the legend
-_MOST_DOTS = 25  # points of a line that are marked one by one
-_PREFIXES = 1e4  # from here on ticks of the y axis are 10k, not 10000
+_LETTERS = 44  # maximum length of a line in the legend
+_MOST_DOTS = 25  # longest line whose points are marked
+_PREFIXES = 1e4  # from here on, ticks of the y axis are 10k instead of 10000
 
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: points (at, values), both of shape (n,); those that cannot be drawn are left out."""
+    """One curve with points (at, values), both of shape (n,). Points that cannot be drawn are skipped."""
 
     label: str
-    """Name in the legend; a line with an empty one is not in it."""
+    """Name in the legend. A line with an empty label is not in the legend."""
     at: Array
     values: Array
     style: int = 0
-    """Number of its colour and dashes."""
+    """Number of the colour and dashes."""
     strong: bool = False
     steps: bool = False
-    """A value stands until the next one, instead of going there in a straight line."""
+    """Draw steps instead of straight lines between points."""
 
     def points(self) -> tuple[Array, Array]:
-        """The points that can be drawn."""
+        """Return the points that can be drawn."""
         known = np.isfinite(self.at) & np.isfinite(drawable(self.values))
         return self.at[known], self.values[known]
 
-    def in_words(self) -> str:
-        """Its numbers, for those who do not see it."""
+    def describe(self) -> str:
+        """Return a text alternative of the curve."""
         values, name = self.points()[1], self.label and f"{self.label}: "
         if not len(values):
             return f"{name}no numbers"
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Area:
-    """The area between two curves; all are of shape (n,)."""
+    """The area between two curves. All arrays have the shape (n,)."""
 
     label: str
     at: Array
@@ -62,12 +62,12 @@ class Area:
     style: int = 0
     steps: bool = False
     outer: bool = False
-    """It may leave the picture: the axis is fitted to the rest."""
+    """The limits of the y axis do not depend on this area, which may exceed them."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, before it is drawn."""
+    """A chart as data."""
 
     title: str
     unit: str
@@ -75,34 +75,34 @@ class Chart:
     lines: Sequence[Line] = ()
     areas: Sequence[Area] = ()
     target: float | None = None
-    """Drawn as a line across, and only named where it would press the curves flat."""
+    """Drawn as a horizontal line, or only named in the legend if it is far from the curves."""
     note: str = ""
     what: str = ""
     """Label of the y axis."""
 
-    def in_words(self) -> str:
-        """Its numbers, for those who do not see it."""
+    def describe(self) -> str:
+        """Return a text alternative of the chart."""
         target = [] if self.target is None else [f"target {number(self.target)}"]
         areas = [area.label for area in self.areas if area.label]
-        told = [*(line.in_words() for line in self.lines), *areas, *target]
-        return f"Over {self.unit}. {'; '.join(told)}."
+        parts = [*(line.describe() for line in self.lines), *areas, *target]
+        return f"Over {self.unit}. {'; '.join(parts)}."
 
     def empty(self) -> bool:
-        """True where there is nothing to draw."""
+        """Return True if there is nothing to draw."""
         return not self.areas and not any(len(line.points()[0]) for line in self.lines)
 
 
 def drawable(values: Array) -> Array:
-    """The numbers, with NaN for those that would stretch the axes beyond all use."""
+    """Return the values, with NaN for those too large for useful axes."""
     return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
 
 def figure_of(charts: Sequence[Chart], caption: str = "") -> Figure:
-    """Draw charts beside each other, each with its legend below it.
+    """Draw charts side by side, each with its legend below.
 
     Args:
-        charts: at least one.
-        caption: stands below them.
+        charts: at least one chart.
+        caption: text below the charts.
     """
     from matplotlib.figure import Figure
 
@@ -126,19 +126,19 @@ def figure_of(charts: Sequence[Chart], caption: str = "") -> Figure:
 
 
 def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") -> None:
-    """Draw charts (see :func:`figure_of`) into a png, pdf or svg file: the same bytes for the same charts.
+    """Draw charts (see :func:`figure_of`) to a png, pdf or svg file. Equal charts make identical files.
 
     Raises:
-        InputError: matplotlib is missing, or the output's ending is another.
+        InputError: matplotlib is missing, or the file extension is not supported.
         StorageFailure: the disk is full.
     """
-    output = path_of(output, "choose another `output`")
+    output = path_of(output, "choose a different `output`")
     check_picture(output)
     save_figure(figure_of(charts, caption), output)
 
 
 def _draw(axes: Axes, chart: Chart) -> None:
-    """Draw all of a chart but its legend."""
+    """Draw a chart without its legend."""
     for area in chart.areas:
         low, high = drawable(area.low), drawable(area.high)
         looks = {"color": style(area.style)["color"], "label": _wrapped(area.label)}
@@ -151,7 +151,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
 
 
 def _fit(axes: Axes, chart: Chart) -> None:
-    """Limit the y axis to the curves, and draw the target, or name it where it is far from them."""
+    """Fit the y axis to the curves, and draw the target, or name it in the legend if it is far from them."""
     values = [line.points()[1] for line in chart.lines]
     inner = [drawable(end) for area in chart.areas if not area.outer for end in (area.low, area.high)]
     outer = [drawable(end) for area in chart.areas if area.outer for end in (area.low, area.high)]
@@ -161,7 +161,7 @@ def _fit(axes: Axes, chart: Chart) -> None:
         if seen:
             axes.axhline(target, color=GREY, linestyle="--", linewidth=1, label=f"target {number(target)}")
         else:
-            axes.plot([], [], " ", label=f"target {number(target)} is beyond the axis")
+            axes.plot([], [], " ", label=f"target {number(target)} (outside of the axis)")
 
 
 def _finish(axes: Axes, chart: Chart) -> None:
@@ -187,6 +187,6 @@ def _looks(line: Line) -> dict[str, Any]:
 
 
 def _wrapped(label: str) -> str:
-    """A label in lines that leave most of the picture to the curves."""
-    hidden = "\u200b" * label.startswith("_")  # for matplotlib, which leaves such a label out of a legend
+    """Wrap a label, so that the legend is narrow."""
+    hidden = "\u200b" * label.startswith("_")  # matplotlib omits labels with an underscore from legends
     return textwrap.fill(hidden + visible(label), _LETTERS, break_long_words=False, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""The learning curve of one run, from its tables to a chart."""
+"""Learning curve of a run, from its tables to a chart."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ X_AXES = {
     "generations": ("generation", "generations"),
     "episodes": ("episodes", "evaluations of members"),
 }
-"""Axes that curves are drawn over: a column of progress.csv, and its name in pictures."""
+"""Choices of the x axis: column of progress.csv, and label."""
 
 
 @dataclass(frozen=True)
 class Curves:
-    """The tables of a run. Columns are arrays, one number a row, NaN for an empty cell."""
+    """Tables of a run. Columns are arrays with one number per row, NaN for an empty cell."""
 
     progress: Mapping[str, Array]
     summary: Mapping[str, Any] = field(default_factory=dict)
     population: Mapping[str, Array] = field(default_factory=dict)
-    """Empty if there is no table of it."""
+    """Columns of population.csv; empty if the run has no such table."""
     target: float | None = None
     cut: bool = False
-    """True where members ran shorter episodes than evaluations."""
+    """True if members ran shorter episodes than evaluations."""
 
     def at(self, over: str, generations: Array) -> Array:
-        """The places of rows of these generations on the axis ``over``, a key of :data:`X_AXES`."""
+        """Return the positions of generations on the axis ``over``, a key of :data:`X_AXES`."""
         mine, places = self.progress["generation"], self.progress[X_AXES[over][0]]
         if not len(mine):
             return np.full(len(generations), np.nan)
         return np.asarray(places[np.clip(np.searchsorted(mine, generations), 0, len(mine) - 1)])
 
     def line(self, label: str, column: str, over: str, style: int, smooth: int = 1, **looks: Any) -> Line:
-        """A column of progress.csv over an axis; evaluations include that of the policy it ended with."""
+        """Return a column of progress.csv over an axis. Evaluations include that of the final policy."""
         if column == "eval_return_mean":
             at, values = evaluations(self, over)
         else:
@@ -56,10 +56,10 @@ class Curves:
 
 
 def read_curves(run: AnyPath, target: float | None = None, *, cut: bool = False) -> Curves:
-    """Read the tables of a run's folder.
+    """Read the tables of a run folder.
 
     Raises:
-        InputError: it is no run.
+        InputError: it is not a run folder.
     """
     folder = RunFolder(run)
     progress = {key: np.array(values) for key, values in columns_of(folder).items()}
@@ -68,7 +68,7 @@ def read_curves(run: AnyPath, target: float | None = None, *, cut: bool = False)
 
 
 def table_of(path: Path) -> dict[str, list[str]]:
-    """Return the columns of a table as text; none at all if there is no such table."""
+    """Return the columns of a table as text. Empty if the table does not exist."""
     return read_table(path) if path.exists() else {}
 
 
@@ -78,7 +78,7 @@ def numbers_of(cells: Sequence[str]) -> Array:
 
 
 def axis_of(runs: Iterable[Mapping[str, Any]], over: str) -> str:
-    """The key of :data:`X_AXES` for runs with these columns: no ``steps`` where one has no environment."""
+    """Return ``over``, or ``episodes`` instead of ``steps`` if a run has no environment."""
     counted = not any(np.isnan(columns["env_steps"]).any() for columns in runs)
     return "episodes" if over == "steps" and not counted else over
 
@@ -86,21 +86,20 @@ def axis_of(runs: Iterable[Mapping[str, Any]], over: str) -> str:
 def plot_run(
     run: AnyPath, output: AnyPath, target: float | None = None, title: str = "", *, cut: bool = False
 ) -> None:
-    """Draw the learning curve of a run folder into ``output`` (png, pdf or svg).
+    """Draw the learning curve of a run to ``output`` (png, pdf or svg).
 
-    It shows the evaluations of the unperturbed policy, the population's mean, and a band of its members:
-    from the 5th to the 95th percentile, or from the worst to the best of them where there is no
-    population.csv to read percentiles from.
+    It shows the evaluations of the unperturbed policy, the population's mean, and a band of its members from
+    the 5th to the 95th percentile. Without population.csv, the band is from the worst to the best member.
 
     Args:
-        run: its folder.
-        output: the picture.
-        target: drawn as a line.
-        title: of the picture.
-        cut: whether members ran shorter episodes than evaluations, which the legend then says.
+        run: run folder.
+        output: file to write.
+        target: target return, drawn as a line.
+        title: title of the plot.
+        cut: whether members ran shorter episodes than evaluations, noted in the legend.
 
     Raises:
-        InputError: matplotlib is missing, the folder is no run, or the output's ending is another.
+        InputError: matplotlib is missing, ``run`` is not a run folder, or the extension is not supported.
         StorageFailure: the disk is full.
     """
     chart = learning_curve(read_curves(run, target=target, cut=cut), "steps")
@@ -108,7 +107,7 @@ def plot_run(
 
 
 def learning_curve(run: Curves, over: str, smooth: int = 1) -> Chart:
-    """The chart of one run's returns: its evaluations, and its members."""
+    """Return a chart of the returns of evaluations and members of a run."""
     over = axis_of([run.progress], over)
     at = run.progress[X_AXES[over][0]]
     if len(run.population.get("generation", ())):
@@ -129,22 +128,22 @@ def learning_curve(run: Curves, over: str, smooth: int = 1) -> Chart:
 
 
 def _by_generation(run: Curves, name: str) -> Array:
-    """A column of the population's table in the rows of progress.csv, NaN where a row is missing."""
+    """Return a column of population.csv for the rows of progress.csv, NaN for missing rows."""
     known = dict(zip(run.population["generation"].tolist(), run.population[name].tolist(), strict=True))
     return np.array([known.get(at, np.nan) for at in run.progress["generation"].tolist()])
 
 
 def smoothed(values: Array, count: int) -> Array:
-    """Each value's mean with those before it, ``count`` in all or as many as there are.
+    """Return the mean of each value and up to ``count - 1`` values before it.
 
     Args:
-        values: shape (n,); those that are NaN are left out, and stay NaN.
-        count: 1 changes nothing.
+        values: shape (n,). NaN values are left out of means and stay NaN.
+        count: length of the window; 1 changes nothing.
     """
     if count == 1 or not len(values):
         return values
     known, window = np.isfinite(values), np.ones(min(count, len(values)))
-    # Sums of windows, not differences of running sums: those lose every small value behind a large one.
+    # Sums of windows. Differences of running sums would lose small values after a large one.
     sums, counts = (
         np.convolve(part, window)[: len(values)] for part in (np.where(known, values, 0.0), known)
     )
@@ -152,9 +151,9 @@ def smoothed(values: Array, count: int) -> Array:
 
 
 def evaluations(run: Curves, over: str) -> tuple[Array, Array]:
-    """The places where a run was evaluated, shape (n,), and what the evaluations gave, shape (n,).
+    """Return positions on the axis and mean returns of a run's evaluations, both of shape (n,).
 
-    The evaluation of the policy that the run ended with is in summary.json alone; it is the last one here.
+    The last one is the evaluation of the final policy, which is only in summary.json.
     """
     at, found = run.progress[X_AXES[over][0]], drawable(run.progress["eval_return_mean"])
     known = np.isfinite(at) & np.isfinite(found)
@@ -163,7 +162,7 @@ def evaluations(run: Curves, over: str) -> tuple[Array, Array]:
     end, value = run.summary.get(name), run.summary.get("eval_return_mean")
     if not len(at) or end is None or at[-1] > end or value is None or not abs(value) <= LARGEST:
         return at, found
-    if run.summary.get("updates_since_evaluation"):  # it is that of a row
+    if run.summary.get("updates_since_evaluation"):  # the summary repeats the evaluation of a row
         return at, found
     earlier = at < end
     return np.append(at[earlier], end), np.append(found[earlier], value)

@@ -1,4 +1,4 @@
-"""Shared by all pictures: colours, line styles, the axis of returns, and files that are written whole."""
+"""Colours, line styles, axis limits and file output of all plots."""
 
 from __future__ import annotations
 
@@ -21,76 +21,76 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette (2008), made for colour-blind readers, without its yellow: white hides that."""
+"""Palette of Okabe and Ito (2008) for colour-blind readers, without yellow, which is faint on white."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.2, 2)), (0, (5, 1.5, 1, 1.5)))
-"""Line styles: four, where there are seven colours, so that 28 curves differ in one or the other."""
+"""Line styles. Four styles and seven colours distinguish 28 curves."""
 
 GREY = "#66717e"
 
-_STRETCH = 3.0  # how many times the robust range the full one may be before it is cut
-_PRESSED = 4.0  # how many times as long a value beside the curves may make the axis
+_STRETCH = 3.0  # the full range is shown up to this multiple of the robust range
+_PRESSED = 4.0  # values beside the curves may lengthen the axis up to this factor
 
 
 def plotting_available() -> bool:
-    """True where matplotlib is installed."""
+    """Return True if matplotlib is installed."""
     return not missing("matplotlib")
 
 
 def check_picture(output: Path) -> None:
-    """Refuse what a picture cannot be written to.
+    """Check that a plot can be written to ``output``.
 
     Raises:
-        InputError: matplotlib or the folder is missing, or the ending is another than png, pdf or svg.
+        InputError: matplotlib or the folder is missing, or the extension is not png, pdf or svg.
     """
     check_installed("a plot", "plot", "matplotlib")
     check_output(output, ".png", ".pdf", ".svg")
 
 
 def save_figure(figure: Figure, output: Path) -> None:
-    """Write a picture, whole or not at all."""
+    """Write a figure atomically."""
     write_bytes(output, rendered(figure, output.suffix.lower()[1:]))
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
-    """Return a picture as png, pdf or svg: the same bytes for the same picture."""
+    """Return a figure as png, pdf or svg. Equal figures make identical bytes."""
     from matplotlib import rc_context
 
     picture = io.BytesIO()
     date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    with rc_context({"svg.hashsalt": "escalade"}):  # names in an svg are random without it
+    with rc_context({"svg.hashsalt": "escalade"}):  # otherwise, names in an svg are random
         figure.savefig(picture, format=kind, dpi=120, metadata=date)
     return picture.getvalue()
 
 
 def style(number: int) -> dict[str, Any]:
-    """Colour and line style of the curve with this number."""
+    """Return colour and line style of the curve with this number."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
 def fit_returns(
     axes: Axes, drawn: Sequence[Array], shown: Sequence[float] = (), *, around: Sequence[Array] = ()
 ) -> bool:
-    """Limit the axis of returns to where curves are, and say so where that cuts any of them.
+    """Fit the y axis to the curves, and add a note if this cuts some of their values.
 
-    The limits hold the middle 95 % of the values drawn, and the end of every curve. They are the full range
-    where that is less than three times as long, and hold ``shown`` where that is not four times as long.
+    The limits include the middle 95 % of the values and the end of every curve. They are the full range if
+    this is at most three times as long. They include ``shown`` if this makes them at most four times as long.
 
     Args:
-        axes: of the picture.
-        drawn: the curves' values, one array a curve.
-        shown: values that should be seen besides.
-        around: values that are part of the full range alone, such as the best and the worst members.
+        axes: axes of the plot.
+        drawn: values of the curves, one array per curve.
+        shown: further values that should be visible.
+        around: values that only count for the full range, such as those of the best and worst members.
 
     Returns:
-        Whether the axis holds all values of ``shown``.
+        True if all values of ``shown`` are visible.
     """
     finite = [values[np.isfinite(values)] for values in drawn]
     finite = [values for values in finite if len(values)]
     if not finite:
-        return True  # matplotlib's own limits hold what is drawn besides
-    kept = [*np.percentile(np.concatenate(finite), [2.5, 97.5]), *(values[-1] for values in finite)]
-    low, high = float(min(kept)), float(max(kept))
+        return True  # matplotlib's default limits include everything
+    inner = [*np.percentile(np.concatenate(finite), [2.5, 97.5]), *(values[-1] for values in finite)]
+    low, high = float(min(inner)), float(max(inner))
     everything = np.concatenate([*finite, *(values[np.isfinite(values)] for values in around)])
     lowest, highest = min(low, float(everything.min())), max(high, float(everything.max()))
     if highest - lowest <= _STRETCH * (high - low) or high == low:
@@ -102,6 +102,6 @@ def fit_returns(
     axes.set_ylim(low - room, high + room)
     cut = [number(end) for end in (lowest, highest) if not low - room <= end <= high + room]
     if cut:
-        text = f"the axis is cut: values go on to {' and '.join(cut)}"
+        text = f"axis truncated: values extend to {' and '.join(cut)}"
         axes.text(0.99, 0.01, text, fontsize=8, color=GREY, ha="right", va="bottom", transform=axes.transAxes)
     return seen

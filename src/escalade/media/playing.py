@@ -1,4 +1,4 @@
-"""An episode of a policy, step by step, and shown in a window if there is a display."""
+"""Plays an episode of a policy step by step, also in a window."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class Played:
-    """The state of an episode."""
+    """Return and length of an episode so far."""
 
     total = 0.0
     steps = 0
 
 
 def play(env: Any, policy: Policy, seed: int, most: int | None, played: Played) -> Iterator[None]:
-    """Play an episode from ``seed`` in a Gymnasium environment; yields after the reset and each step.
+    """Play an episode from ``seed`` in a Gymnasium environment, and yield after the reset and each step.
 
     Args:
         env: the environment.
-        policy: chooses the actions, from the state that it has.
-        seed: of the episode.
-        most: steps after which it is left; None: at its end.
-        played: counts return and steps.
+        policy: the policy, which continues from its current state.
+        seed: seed of the episode.
+        most: maximum number of steps, or None for a complete episode.
+        played: updated with the return and the number of steps.
     """
     observation, info = env.reset(seed=seed)
     yield
@@ -52,11 +52,11 @@ def play(env: Any, policy: Policy, seed: int, most: int | None, played: Played) 
 
 @contextmanager
 def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
-    """The environment, made so that it draws in the render mode ``mode``; closed at the end.
+    """Make the environment with the render mode ``mode``, and close it after the block.
 
     Raises:
-        InputError: it ``lacks`` that mode, or a package to draw is missing.
-        EnvironmentFailure: making, drawing or stepping raised anything else.
+        InputError: the environment does not have the mode (reported as ``lacks``), or a package is missing.
+        EnvironmentFailure: making, rendering or stepping it raised anything else.
     """
     env = None
     try:
@@ -68,14 +68,12 @@ def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
         raise
     except error.DependencyNotInstalled as problem:
         line = pip_line(environment.spec, problem)
-        raise InputError(f"environment {environment.id} needs a package to draw: {line}") from problem
+        raise InputError(f"environment {environment.id} needs a package to render: {line}") from problem
     except (Exception, SystemExit) as problem:
         if env is None and "render_mode" in text_of(problem):
             raise InputError(f"environment {environment.id} has no {lacks}") from problem
-        said = one_line(problem)
-        raise EnvironmentFailure(
-            f"environment {environment.id} failed while it was drawn: {said}"
-        ) from problem
+        text = f"environment {environment.id} failed while rendering: {one_line(problem)}"
+        raise EnvironmentFailure(text) from problem
     finally:
         if env is not None:
             close(env)
@@ -84,24 +82,22 @@ def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
 def show_episode(
     environment: Environment, policy: Policy, *, seed: int = 0, max_steps: int | None = None
 ) -> tuple[float, int]:
-    """Show one episode from ``seed`` in a window, in Gymnasium's render mode ``human``.
+    """Show one episode from ``seed`` in a window, with Gymnasium's render mode ``human``.
 
-    The environment opens the window, and keeps to its own speed. The policy goes on from the state it has.
+    The environment opens the window and sets the speed. The policy continues from its current state.
 
     Returns:
-        The episode's return, and its length in steps.
+        Return and length of the episode.
 
     Raises:
-        InputError: there is no display, or the environment has no window.
-        EnvironmentFailure: drawing or stepping failed.
+        InputError: the machine has no display, or the environment has no window.
+        EnvironmentFailure: rendering or stepping failed.
     """
     if sys.platform == "linux" and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
-        raise InputError(
-            "`live` needs a display, and there is none here: film the episode with `output=x.mp4`"
-        )
+        raise InputError("`live` needs a display: use `output=x.mp4` to write a video instead")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     played = Played()
-    with drawable(environment, "human", "window to show: film the episode with `output=x.mp4`") as env:
+    with drawable(environment, "human", "window to show: use `output=x.mp4` to write a video instead") as env:
         for _ in play(env, policy, seed, max_steps, played):
             pass
     return played.total, played.steps

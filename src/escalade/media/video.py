@@ -1,4 +1,4 @@
-"""An episode as a film, on a machine with or without a display."""
+"""Writes a video of an episode, with or without a display."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ from escalade.support.imports import check_installed
 if TYPE_CHECKING:
     from escalade.policies.policy import Policy
 
-_GIF_FPS = 25.0  # browsers show faster ones slowly
+_GIF_FPS = 25.0  # browsers slow down faster ones
 
 
 def record_episode(
     environment: Environment, policy: Policy, output: AnyPath, *, seed: int = 0, max_steps: int | None = None
 ) -> tuple[float, int]:
-    """Film one episode from ``seed`` into ``output`` (mp4 or gif).
+    """Write a video of one episode from ``seed`` to ``output`` (mp4 or gif).
 
-    The policy goes on from the state it has: reset one that remembers. The frames are those of
-    Gymnasium's ``rgb_array``, whatever backend the run trained on.
+    The policy continues from its current state, so reset a recurrent policy first. Frames are those of
+    Gymnasium's ``rgb_array``, independent of the backend used in training.
 
     Returns:
-        The episode's return, and its length in steps.
+        Return and length of the episode.
 
     Raises:
-        InputError: imageio is missing, the ending is another, or the environment does not draw.
-        EnvironmentFailure: drawing or stepping failed.
-        StorageFailure: the film could not be written whole.
+        InputError: imageio is missing, the extension is not supported, or the environment cannot render.
+        EnvironmentFailure: rendering or stepping failed.
+        StorageFailure: the video could not be written completely.
     """
-    output = path_of(output, "choose another `output`")
-    check_installed("a film", "video", "imageio", "imageio_ffmpeg")
+    output = path_of(output, "choose a different `output`")
+    check_installed("a video", "video", "imageio", "imageio_ffmpeg")
     check_output(output, ".mp4", ".gif")
     headless()
     played = Played()
-    # A frame is drawn for every step of the policy, of which each may be several of the environment's. Games
-    # have one speed, however many frames the emulator skips.
+    # One frame per policy step, which may be several environment steps. The speed of Atari games does not
+    # depend on the frames that the emulator skips.
     skip = 1 if is_atari(environment.spec) else environment.frames.outer_skip(environment.spec)
     write = _write_gif if output.suffix.lower() == ".gif" else _write_mp4
-    with drawable(environment, "rgb_array", "rgb_array frames to film") as env:
+    with drawable(environment, "rgb_array", "render mode rgb_array, which videos need") as env:
         frames = (env.render() for _ in play(env, policy, seed, max_steps, played))
         write(output, frames, float(env.metadata.get("render_fps") or 30) / skip)
     return played.total, played.steps
 
 
 def _write_gif(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) -> None:
-    """Write in memory first: a writer that fails on a file tries again when it is collected."""
+    """Write a gif, in memory first: a writer that fails on a file tries again when it is collected."""
     import imageio
 
-    # Every k-th frame keeps the film's speed where the environment draws faster than a gif can.
+    # Use every k-th frame if the environment renders faster than a gif can be shown.
     every = max(1, round(fps / _GIF_FPS))
     buffer = io.BytesIO()
     film = imageio.get_writer(buffer, format="GIF", mode="I", duration=1000 * every / fps, loop=0)
@@ -76,24 +76,24 @@ def _write_mp4(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) ->
 
     film: Any
     with temporary_beside(output) as temporary:
-        with storage(output, "choose another `output`"):  # ffmpeg would only break its pipe
+        with storage(output, "choose a different `output`"):  # ffmpeg would only report a broken pipe
             temporary.touch()
         count = 0
         with imageio.get_writer(temporary, format="FFMPEG", mode="I", fps=fps, macro_block_size=2) as film:
             for frame in frames:
                 film.append_data(_even(frame))
                 count += 1
-        try:  # ffmpeg ends in silence when the disk is full
+        try:  # ffmpeg does not report a full disk
             whole = imageio_ffmpeg.count_frames_and_secs(str(temporary))[0] >= count
         except RuntimeError:
             whole = False
         if not whole:
-            raise StorageFailure(f"{output} is not whole: make room, or choose another `output`")
-        with storage(output, "choose another `output`"):
+            raise StorageFailure(f"{output} is incomplete: free disk space, or choose a different `output`")
+        with storage(output, "choose a different `output`"):
             temporary.replace(output)
 
 
 def _even(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Cut to even sizes, which H.264 needs."""
+    """Crop to even sizes, as H.264 requires."""
     height, width = frame.shape[:2]
     return frame[: height - height % 2, : width - width % 2]

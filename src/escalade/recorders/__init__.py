@@ -1,4 +1,4 @@
-"""The listeners of a run: the tables of its folder, the console, a plot in a notebook, trackers."""
+"""Recorders of a run: tables in its folder, the console, a plot in a notebook, and trackers."""
 
 from escalade.recorders.console import make_console as make_console
 from escalade.recorders.goals import Goals as Goals

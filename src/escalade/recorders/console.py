@@ -1,4 +1,4 @@
-"""The run as a person watches it: a live panel on a terminal, plain lines anywhere else."""
+"""Console output of a run: a live panel in a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LIVE = Entry("the live panel", "escalade.wings.screens.live:LiveConsole")
 
 
 def make_console(goals: Goals, stream: TextIO | None = None, earlier: Sequence[Row] = ()) -> Recorder:
-    """The recorder that fits the stream (standard output by default).
+    """Return the live panel for a terminal, otherwise a :class:`PlainConsole`.
 
     Args:
         goals: title, limits and target of the run.
-        stream: where to write.
-        earlier: rows of the run from before.
+        stream: output stream. Defaults to standard output.
+        earlier: rows of the run before it was resumed.
     """
     stream = stream or sys.stdout
     kind = _LIVE.load() if stream is not None and stream.isatty() else PlainConsole
@@ -33,16 +33,18 @@ def make_console(goals: Goals, stream: TextIO | None = None, earlier: Sequence[R
 
 
 def start(run: RunInfo) -> Recorder:
-    """The console of a run."""
+    """Return the console of a run."""
     return make_console(run.goals, earlier=run.earlier)
 
 
 class PlainConsole:
-    """A line for every evaluation, and for the rest at most one every two seconds; the last always."""
+    """Prints a line for every evaluation and the last generation, and otherwise one every two seconds."""
 
     def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
         self._goals, self._stream, self._printed = goals, stream, 0.0
-        self._since = earlier[-1] if earlier else None  # whose pace may be another machine's
+        self._since = (
+            earlier[-1] if earlier else None
+        )  # the pace until then may be that of a different machine
         self._unprinted: Row | None = None
         self._print(goals.title)
 

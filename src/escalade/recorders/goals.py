@@ -1,4 +1,4 @@
-"""The facts about a run that its recorders get: limits, target, and how long it will take to get there."""
+"""Facts about a run for its recorders: limits, target and estimated remaining time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from escalade.support.numbers import number
 
 @dataclass(frozen=True)
 class Goals:
-    """The limits and the target of a run; None where there is none."""
+    """Limits and target of a run, None if not set."""
 
     title: str
     target_return: float | None = None
@@ -22,18 +22,18 @@ class Goals:
     env_steps: int | None = None
     seconds: float | None = None
     minimize: bool = False
-    """True where smaller returns are better."""
+    """True if smaller returns are better."""
     print_evaluations: bool = True
-    """True where each evaluation is a line without a terminal: not where one comes every generation."""
+    """True if the plain console prints every evaluation; False if there is one in every generation."""
 
     def best_of(self, row: Row) -> str:
-        """The best return of a generation, in words."""
+        """Return the best return of a generation as text."""
         return f"min {number(row.return_min)}" if self.minimize else f"max {number(row.return_max)}"
 
     def seconds_left(self, row: Row, since: Row | None = None) -> float | None:
-        """Seconds until the first budget is spent, at the pace since a row, or since the beginning.
+        """Return the seconds until the first limit is reached, at the pace since a row or since the start.
 
-        None if there is no budget, or no pace yet.
+        None if there is no limit or the pace is not known yet.
         """
         passed = row.seconds - (0.0 if since is None else since.seconds)
         left = [] if self.seconds is None else [self.seconds - row.seconds]
@@ -44,47 +44,47 @@ class Goals:
         return max(0.0, min(left)) if left else None
 
 
-def _say_nothing(text: str) -> None:
-    """Do nothing, where nobody listens."""
+def _discard(text: str) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """Facts about a run, given to each of its recorders."""
+    """Facts about a run, passed to each of its recorders."""
 
     folder: RunFolder | None
-    """None where the run writes nothing."""
+    """Run folder, or None if the run writes no files."""
     goals: Goals
-    """Its title, its limits and its target."""
+    """Title, limits and target."""
     info: tuple[str, ...] = ()
-    """The columns of its rows' ``info``."""
+    """Columns of ``info`` in its rows."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The options of the run: the fields of a config, or what ``evolve`` was given, as plain values."""
+    """Options of the run as plain values: the fields of a config, or the arguments of ``evolve``."""
     first: int = 1
-    """The first generation that will be recorded: more than 1 in a run that is resumed."""
+    """First generation that will be recorded; more than 1 in a resumed run."""
     repeated: int = 0
-    """Generations from ``first`` on that were recorded before: those of a killed run, which run again."""
+    """Number of generations from ``first`` on that were recorded before the run was killed and run again."""
     earlier: Sequence[Row] = ()
-    """The rows of a run that is resumed; none of one that begins."""
-    say: Callable[[str], None] = _say_nothing
-    """Gives a line for the user to all recorders of the run and to notes.csv, once the run begins."""
+    """Rows of a resumed run before ``first``. Empty for a new run."""
+    say: Callable[[str], None] = _discard
+    """Sends a line for the user to all recorders of the run and to notes.csv, after the run has started."""
 
     @property
     def files(self) -> RunFolder:
-        """The folder to write into.
+        """Folder for output files.
 
         Raises:
-            InputError: the run has none.
+            InputError: the run has no folder.
         """
         if self.folder is None:
             raise InputError(
-                "`recorders`: a recorder that writes files needs a run folder: evolve's `run_dir` names one"
+                "`recorders`: a recorder that writes files needs a run folder: pass `run_dir` to evolve"
             )
         return self.folder
 
 
 def duration(seconds: float) -> str:
-    """A time in words, in its two largest units."""
+    """Return a duration as text in its two largest units, such as "3 min 20 s"."""
     whole = round(seconds)
     for unit, length, part, step in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
         if whole >= length:

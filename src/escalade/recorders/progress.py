@@ -1,4 +1,4 @@
-"""progress.csv and population.csv: one row a generation, readable while the run goes on."""
+"""progress.csv and population.csv: one row per generation, readable during the run."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from escalade.errors import InputError
 from escalade.recorders.goals import RunInfo
 from escalade.recorders.row import COLUMNS, QUANTILES, Row
-from escalade.recorders.tables import TableFile, columns_in, kept_rows, whole_lines
+from escalade.recorders.tables import TableFile, columns_in, rows_until, whole_lines
 from escalade.storage.files import read_bytes, write_bytes
 from escalade.storage.run_folder import RunFolder
 
-_MOST = 10**12  # of counts and times
+_MOST = 10**12  # maximum of counts and times
 _KINDS = {column.name: str(column.type) for column in fields(Row)}
 _BOUNDED = ["seconds", *(name for name, kind in _KINDS.items() if kind.startswith("int"))]
 
 
 class ProgressFile(TableFile):
-    """Appends rows; the columns of :attr:`Row.info` come last."""
+    """Appends rows to progress.csv. The columns of :attr:`Row.info` are last."""
 
     def __init__(self, run: RunInfo) -> None:
         super().__init__(run.files.progress, (*COLUMNS, *run.info))
@@ -31,7 +31,7 @@ class ProgressFile(TableFile):
 
 
 class PopulationFile(TableFile):
-    """Appends the quantiles of each generation's returns."""
+    """Appends the quantiles of each generation's returns to population.csv."""
 
     COLUMNS = ("generation", *QUANTILES)
 
@@ -43,39 +43,42 @@ class PopulationFile(TableFile):
 
 
 def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
-    """Drop rows after the first ``generations``: a resumed run writes them again. How many there were.
+    """Drop rows after the first ``generations``, which a resumed run writes again.
+
+    Returns:
+        The number of dropped rows.
 
     Raises:
-        InputError: a row that stays has a cell that is not a number; nothing is changed then.
+        InputError: a remaining row has a cell that is not a number; the file is not changed.
     """
     if not path.exists():
         return 0
-    text, dropped = kept_rows(path, (*COLUMNS, *info), generations)
-    _columns(text, path)  # which refuses
+    text, dropped = rows_until(path, (*COLUMNS, *info), generations)
+    _columns(text, path)  # raises if a cell is invalid
     write_bytes(path, text.encode())
     return dropped
 
 
 def read_progress(path: Path) -> dict[str, list[float]]:
-    """Columns of a progress.csv, those of ``info`` last; empty cells become NaN.
+    """Return the columns of a progress.csv, those of ``info`` last. Empty cells become NaN.
 
-    A last line that was cut short is left out.
+    An incomplete last line is ignored.
 
     Raises:
-        InputError: there is none, or it is not one.
+        InputError: the file is missing, or not a progress.csv.
     """
     if not path.exists():
         raise InputError(
-            f"{path.parent} has no progress.csv: it is no run folder, or a policy without its run"
+            f"{path.parent} has no progress.csv: it is not a run folder, or only contains a policy"
         )
     return _columns(whole_lines(read_bytes(path)).decode(errors="replace"), path)
 
 
 def columns_of(folder: RunFolder) -> dict[str, list[float]]:
-    """Columns of a run's progress.csv, as :func:`read_progress`; empty ones of a run that is just starting.
+    """Return the columns of a run's progress.csv as :func:`read_progress`. Empty if the run is just starting.
 
     Raises:
-        InputError: it is not one, or there is none beside a policy.
+        InputError: the file is not a progress.csv, or missing beside a policy.
     """
     if folder.config.exists() and not (folder.progress.exists() or folder.policy.exists()):
         return {name: [] for name in COLUMNS}
@@ -89,19 +92,17 @@ def _columns(text: str, path: Path) -> dict[str, list[float]]:
         found = {name: [float(cell or "nan") for cell in table[name]] for name in names}
         bounded = [(value, "None" in _KINDS[name]) for name in _BOUNDED for value in found[name]]
         if not all(0 <= value <= _MOST or (lacks and math.isnan(value)) for value, lacks in bounded):
-            raise ValueError("a count, or a time, that is none")
+            raise ValueError("invalid count or time")
         return found
     except (KeyError, ValueError, csv.Error):
-        raise InputError(
-            f"{path} is not a progress.csv that Escalade wrote: correct it, or move it away"
-        ) from None
+        raise InputError(f"{path} is not a progress.csv of Escalade: correct it or move it away") from None
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Rows of a progress.csv, as they were recorded.
+    """Return the rows of a progress.csv.
 
     Raises:
-        InputError: there is none, or it is not one.
+        InputError: the file is missing, or not a progress.csv.
     """
     columns = read_progress(path)
     return [_row(dict(zip(columns, numbers, strict=True))) for numbers in zip(*columns.values(), strict=True)]

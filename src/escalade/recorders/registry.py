@@ -1,4 +1,4 @@
-"""The recorders by name: a new one is a file in this room and an entry here."""
+"""Recorders by name. A new recorder is one file and one entry here."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ RECORDERS: Final[dict[str, Entry]] = {
     ),
     "wandb": Entry("Weights & Biases", "escalade.wings.trackers.wandb:Wandb", ("wandb",), "wandb"),
 }
-"""An entry's home is called with a :class:`RunInfo` and gives a recorder."""
+"""An entry's home is called with a :class:`RunInfo` and returns a recorder."""
 
 _METHODS = ("generation", "note", "close")
 
 
 def check_recorders(recorders: Sequence[str | Recorder], option: str = "recorders") -> None:
-    """Refuse what :func:`start_recorders` could not start; ``option`` is who asked for it.
+    """Check that :func:`start_recorders` can start these recorders; ``option`` is named in errors.
 
     Raises:
-        InputError: a name is unknown, its package is missing, or an object is no recorder.
+        InputError: a name is unknown, its package is missing, or an object is not a recorder.
     """
     if isinstance(recorders, str) or not isinstance(recorders, Sequence):
         raise InputError(f"`{option}` must be a list of names and recorders, not {recorders!r}")
@@ -53,16 +53,16 @@ def check_recorders(recorders: Sequence[str | Recorder], option: str = "recorder
 def start_recorders(
     wanted: Sequence[str | Recorder], run: RunInfo, closing: ExitStack, announcer: Announcer
 ) -> list[Recorder]:
-    """A recorder for each of ``wanted``, a name that comes again left out; ``closing`` closes them all.
+    """Start recorders, and register each with ``closing``. Repeated names are skipped.
 
     Args:
-        wanted: names, and recorders of one's own.
-        run: what they are told of the run.
-        closing: closes them.
-        announcer: takes their lines for the user.
+        wanted: names and recorder objects.
+        run: facts about the run.
+        closing: closes the recorders on exit.
+        announcer: receives the recorders' lines for the user.
 
     Raises:
-        InputError: a name is unknown, or what it records into cannot be written.
+        InputError: a name is unknown, or the output of a recorder cannot be written.
     """
     started: list[Recorder] = []
     run = replace(run, say=announcer)
@@ -75,7 +75,7 @@ def start_recorders(
 
 
 class Announcer:
-    """Gives lines of recorders to the user; what is said before it knows how waits."""
+    """Forwards lines of recorders to the user. Lines before :meth:`connect` are queued."""
 
     def __init__(self) -> None:
         self._say: Callable[[str], None] | None = None
@@ -87,23 +87,23 @@ class Announcer:
         else:
             self._say(text)
 
-    def give_to(self, say: Callable[[str], None]) -> None:
-        """From now on, lines go to ``say``."""
+    def connect(self, say: Callable[[str], None]) -> None:
+        """Forward queued and future lines to ``say``."""
         self._say = say
         for text in self._waiting:
             say(text)
 
 
 def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:
-    """The recorder called ``which``, made for ``run``; a recorder that is made already is returned as it is.
+    """Return the recorder called ``which``, made for ``run``, or ``which`` itself if it is a recorder.
 
     Args:
-        which: a key of :data:`RECORDERS`, ``package.module:Recorder`` for a class (or a function) of yours
-            that is called with ``run``, or a recorder.
-        run: what it records.
+        which: a key of :data:`RECORDERS`; ``package.module:Recorder``, a class or function that is called
+            with ``run``; or a recorder.
+        run: facts about the run.
 
     Raises:
-        InputError: there is none of that name, or what it records into cannot be written.
+        InputError: the name is unknown, or the recorder's output cannot be written.
     """
     if not isinstance(which, str):
         return which
@@ -117,6 +117,6 @@ def _check_methods(recorder: Any, name: str, option: str) -> None:
     known = all(callable(getattr(recorder, method, None)) for method in _METHODS)
     if isinstance(recorder, type) or not known:
         raise InputError(
-            f"`{option}`: {name} is no recorder: it needs an object with the methods generation, note and "
+            f"`{option}`: {name} is not a recorder: use an object with the methods generation, note and "
             "close, or the name of its class as text (MODULE:CLASS)"
         )

@@ -1,4 +1,4 @@
-"""The row that is recorded of a generation, and several as a history."""
+"""The row that is recorded for each generation, and the history of a run."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from escalade.support.output import data_frame
 
 @dataclass(frozen=True)
 class Row:
-    """One generation, and one row of progress.csv. Returns are of the population unless they say eval.
+    """One generation, which is one row of progress.csv.
 
-    Where a module is evolved with a fitness function, a return is what that function gave, and an
-    episode is one call of it.
+    Returns are those of the population, except in columns with eval. For a module with a fitness function, a
+    return is a value of that function, and an episode is one call of it.
     """
 
     generation: int
-    """1 for the first."""
+    """Number of the generation, from 1."""
     episodes: int
     """Episodes of members so far."""
     env_steps: int | None
-    """Environment steps of those; None where there is no environment."""
+    """Environment steps of these episodes, or None without an environment."""
     seconds: float
     return_mean: float
     return_std: float
@@ -35,45 +35,47 @@ class Row:
     return_max: float
     episode_length_mean: float | None
     eval_return_mean: float | None
-    """Mean return of the unperturbed policy before this generation's update; None where it was not evaluated.
+    """Mean return of the unperturbed policy before this generation's update, or None without an evaluation.
 
-    Where that met the target, it is the mean of the fresh episodes that confirm or refute it."""
+    If that mean reached the target, this is the mean of the new episodes that confirm or refute it."""
     unperturbed_rank: int | None
-    """Its rank among the members: 1 when it beats all of them. None where it was not evaluated, or in
-    episodes longer than a cap on theirs, or gave no usable number."""
+    """Rank of the unperturbed policy among the members; 1 if it is better than all of them.
+
+    None without an evaluation, if its episodes were longer than the members' cap, or if its return is not
+    usable."""
     sigma: float
     lr: float
     """NaN for strategies without a step size."""
     update_ratio: float
-    """Length of the update over that of the centre; 0 in the generation that met the target."""
+    """Norm of the update divided by that of the centre; 0 in the generation that reached the target."""
     steps_per_second: float | None
     eval_steps: int | None
-    """Environment steps of all evaluations so far, which ``env_steps`` does not count."""
+    """Environment steps of all evaluations so far, which are not part of ``env_steps``."""
     nonfinite: int
-    """Episodes whose return was NaN, infinite or beyond 1e30: they are left out of the columns above."""
+    """Number of episodes whose return is NaN, infinite or beyond 1e30. Other columns ignore them."""
     info: tuple[tuple[str, float | None], ...] = ()
-    """Further columns: means of what ``info_keys`` chose of the episodes' last infos, by column.
+    """Further columns with means of the ``info_keys`` of the episodes' last infos.
 
-    ``KEY_mean`` is of the population, ``eval_KEY_mean`` of the evaluation; None where no episode had it.
+    ``KEY_mean`` is of the population, ``eval_KEY_mean`` of the evaluation. None if no episode had the key.
     """
     quantiles: tuple[float, ...] = ()
-    """Quantiles of the returns at :data:`LEVELS`; in population.csv."""
+    """Quantiles of the returns at :data:`LEVELS`, for population.csv."""
 
     def columns(self) -> dict[str, float | None]:
-        """The row of progress.csv by column; the dictionary is the caller's own."""
+        """Return the row of progress.csv by column, in a new dictionary."""
         return {name: getattr(self, name) for name in COLUMNS} | dict(self.info)
 
 
 COLUMNS = tuple(column.name for column in fields(Row) if column.name not in ("info", "quantiles"))
-"""Columns of progress.csv, in its order; those of :attr:`Row.info` follow."""
+"""Columns of progress.csv in order. Those of :attr:`Row.info` follow."""
 
 
 DETERMINISTIC = "eval_return_deterministic"
-"""The column of evaluations that take the best action, of a policy that draws its actions."""
+"""Column of evaluations with the best action, for policies that sample actions."""
 
 
 def info_columns(keys: Sequence[str]) -> tuple[str, ...]:
-    """The columns of ``keys`` of infos: means of the population, then of the evaluation."""
+    """Return the columns of ``info_keys``: means of the population, then of the evaluation."""
     return (*(f"{key}_mean" for key in keys), *(f"eval_{key}_mean" for key in keys))
 
 
@@ -86,11 +88,11 @@ def info_texts(row: Row, without: str = "") -> list[str]:
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Levels of a row's quantiles."""
 QUANTILES = tuple(f"return_q{round(100 * level):02d}" for level in LEVELS)
-"""The columns of quantiles: 5 %, 25 %, 50 %, 75 % and 95 %."""
+"""Columns of the quantiles 5 %, 25 %, 50 %, 75 % and 95 %."""
 
 
 def of_returns(returns: NDArray[np.float64]) -> dict[str, Any]:
-    """The columns of a :class:`Row` that tell how a generation's returns, shape (n,), are spread."""
+    """Return the columns of a :class:`Row` with statistics of a generation's returns, shape (n,)."""
     known = returns[usable(returns)]
     spread = known if len(known) else np.full(1, np.nan)
     return {
@@ -104,14 +106,15 @@ def of_returns(returns: NDArray[np.float64]) -> dict[str, Any]:
 
 
 class History(tuple[Row, ...]):
-    """Rows of a run in their order, and the standard columns of progress.csv by their names.
+    """Rows of a run in order, and the standard columns of progress.csv by name.
 
-    ``history[-1]`` is the last row and ``history["return_mean"]`` a list of one number a generation.
-    ``dict(history)`` holds all of these; others are in each row's ``info``. What was not measured is None.
+    ``history[-1]`` is the last row, ``history["return_mean"]`` a list with one number per generation, and
+    ``dict(history)`` contains all standard columns. Others are in each row's ``info``. Values that were not
+    measured are None.
     """
 
     def keys(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return COLUMNS
 
     @overload
@@ -129,14 +132,14 @@ class History(tuple[Row, ...]):
         if not isinstance(which, str):
             return super().__getitem__(which)
         if which not in COLUMNS:
-            raise KeyError(f"{which!r} is no column: there are {', '.join(COLUMNS)}")
+            raise KeyError(f"{which!r} is not a column; choose one of {', '.join(COLUMNS)}")
         return [getattr(row, which) for row in self]
 
     def __repr__(self) -> str:
         return f"History({len(self)} generations)"
 
     def to_pandas(self) -> Any:
-        """The columns as a ``pandas.DataFrame``.
+        """Return the columns as a ``pandas.DataFrame``.
 
         Raises:
             InputError: pandas is not installed.
@@ -145,13 +148,13 @@ class History(tuple[Row, ...]):
 
 
 class Recorder(Protocol):
-    """Gets every row and note of a run, in order."""
+    """Interface of recorders, which receive every row and note of a run in order."""
 
     def generation(self, row: Row) -> None:
-        """A generation was done."""
+        """Record a generation."""
 
     def note(self, text: str) -> None:
-        """Something the user should know happened."""
+        """Record a message for the user."""
 
     def close(self) -> None:
-        """The run is over."""
+        """End the recording."""

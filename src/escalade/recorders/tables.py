@@ -1,4 +1,4 @@
-"""Tables of a run folder: rows by generation, readable while the run goes on, cut back on resume."""
+"""CSV tables of a run folder: readable during the run, and truncated on resume."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NOTES = ("generation", "note")  # the columns of notes.csv
 
 
 class TableFile:
-    """A recorder's table: rows whose first column is a generation; numbers read back as they were.
+    """A table whose first column is the generation. Reading returns exactly the written numbers.
 
     Raises:
-        InputError: the path is wrong.
+        InputError: the path cannot be written.
         StorageFailure: the disk is full.
     """
 
@@ -35,32 +35,36 @@ class TableFile:
             raise
 
     def write(self, rows: Iterable[Iterable[object]]) -> None:
-        """Append rows; None is an empty cell."""
+        """Append rows. None becomes an empty cell."""
         with storage(self._path):
             rows_of = csv.writer(self._file, lineterminator="\n")
             rows_of.writerows(["" if cell is None else cell for cell in row] for row in rows)
             self._file.flush()
 
     def note(self, text: str) -> None:
-        """A table has no place for notes."""
+        """Do nothing: tables have no notes."""
 
     def close(self) -> None:
         """Close the file."""
-        with suppress(OSError):  # rows are flushed one by one: what is left could not be written
+        with suppress(OSError):  # rows are flushed one by one, so only rows that could not be written remain
             self._file.close()
 
 
 def rewind_table(path: Path, columns: Sequence[str], generations: int) -> int:
-    """Drop rows after the first ``generations``: a resumed run writes them again. How many there were."""
+    """Drop rows after the first ``generations``, which a resumed run writes again.
+
+    Returns:
+        The number of dropped rows.
+    """
     if not path.exists():
         return 0
-    text, dropped = kept_rows(path, columns, generations)
+    text, dropped = rows_until(path, columns, generations)
     write_bytes(path, text.encode())
     return dropped
 
 
-def kept_rows(path: Path, columns: Sequence[str], generations: int) -> tuple[str, int]:
-    """The text of a table with its rows of the first ``generations`` alone, and the number of later ones."""
+def rows_until(path: Path, columns: Sequence[str], generations: int) -> tuple[str, int]:
+    """Return the text of a table up to generation ``generations``, and the number of later rows."""
     lines = read_bytes(path).decode(errors="replace").splitlines()
     found = [(line, _generation(line, len(columns))) for line in lines[1:]]
     text = io.StringIO(newline="")
@@ -70,37 +74,37 @@ def kept_rows(path: Path, columns: Sequence[str], generations: int) -> tuple[str
 
 
 def read_table(path: Path) -> dict[str, list[str]]:
-    """The columns of a table as text, in their order. A last line that a kill cut short is left out.
+    """Return the columns of a table as text, in order. An incomplete last line is ignored.
 
     Raises:
-        InputError: it is not there, or no table.
+        InputError: the file is missing, or not a table.
     """
     try:
         return columns_in(whole_lines(read_bytes(path)).decode())
     except (ValueError, csv.Error):
-        raise InputError(f"{path} is not a table that Escalade wrote") from None
+        raise InputError(f"{path} is not a table of Escalade: correct it or move it away") from None
 
 
 def columns_in(text: str) -> dict[str, list[str]]:
-    """The columns of a table's text; rows of a different length than its heading are left out."""
+    """Return the columns of a table's text. Rows whose length differs from the heading are ignored."""
     heading, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [[]]
     whole = [row for row in rows if len(row) == len(heading)]
     return {name: [row[place] for row in whole] for place, name in enumerate(heading)}
 
 
 def whole_lines(data: bytes) -> bytes:
-    """The lines of a table's file, without a last one that was cut short."""
+    """Return the lines of a file without an incomplete last line."""
     return data[: data.rfind(b"\n") + 1]
 
 
 def _generation(line: str, columns: int) -> float:
-    """The generation that a line is of; infinite where a kill cut it short: it counts as not written."""
+    """Return the generation of a line, or infinity if the line is incomplete, as after a kill."""
     first = re.match("([0-9]{1,18}),", line)
     return int(first[1]) if first and line.count(",") == columns - 1 else float("inf")
 
 
 def add_note(path: Path, generation: int, text: str) -> None:
-    """Append a note to the table, which is made where there is none; ``generation`` is the last recorded.
+    """Append a note to the table, and create the table if needed; ``generation`` is the last recorded one.
 
     Raises:
         StorageFailure: the disk is full.
@@ -113,7 +117,7 @@ def add_note(path: Path, generation: int, text: str) -> None:
 
 
 def rewind_notes(path: Path, count: int) -> None:
-    """Keep the first ``count`` notes: a resumed run says again what came later."""
+    """Drop notes after the first ``count``, which a resumed run writes again."""
     if not path.exists():
         return
     lines = read_bytes(path).decode(errors="replace").splitlines(keepends=True)
@@ -121,9 +125,9 @@ def rewind_notes(path: Path, count: int) -> None:
 
 
 def read_notes(path: Path) -> list[str]:
-    """The notes in their order; none where there is no table.
+    """Return the notes in order. Empty if the file is missing.
 
     Raises:
-        InputError: it is not one.
+        InputError: the file is not a table.
     """
     return read_table(path).get("note", []) if path.exists() else []

@@ -1,4 +1,4 @@
-"""workers.csv: what each worker process, or each node of a cluster, did."""
+"""workers.csv: the work of each worker process, or of each node of a cluster."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from escalade.recorders.tables import TableFile
 
 _LEAST_SECONDS = 1.0
 _SHARE = 200
-_SAY_SECONDS = 30.0
+_NOTE_SECONDS = 30.0
 
 
 class WorkersFile(TableFile):
-    """Appends now and then what the workers did since: in long runs after every 200th part of their time.
+    """Appends the work of the workers at intervals of 1 s, or 1/200 of the run time if that is longer.
 
-    A row a worker process, or a node with all its workers, over ``seconds``; items count evaluations too.
+    A row is the work of a worker process, or a node with all its workers, in ``seconds``. Items include
+    evaluations.
 
     Args:
-        path: of workers.csv.
-        take_report: gives what was done since it was last called.
-        told: recorders that are given a line about all of it as a note, now and then.
+        path: path of workers.csv.
+        take_report: returns the work done since its last call.
+        recorders: receive a summary as a note every 30 s.
     """
 
     COLUMNS = (
@@ -38,21 +39,23 @@ class WorkersFile(TableFile):
         "idle_share",
     )
 
-    def __init__(self, path: Path, take_report: Callable[[], Report], told: Sequence[Recorder] = ()) -> None:
+    def __init__(
+        self, path: Path, take_report: Callable[[], Report], recorders: Sequence[Recorder] = ()
+    ) -> None:
         super().__init__(path, self.COLUMNS)
-        self._take, self._told = take_report, told
+        self._take, self._recorders = take_report, recorders
         self._generation = self._written = 0
-        self._began = self._last = self._said = time.monotonic()
+        self._started = self._last = self._noted = time.monotonic()
 
     def generation(self, row: Row) -> None:
         self._generation = row.generation
         now = time.monotonic()
-        if now - self._last >= max(_LEAST_SECONDS, (now - self._began) / _SHARE):
+        if now - self._last >= max(_LEAST_SECONDS, (now - self._started) / _SHARE):
             self._last = now
             done = self._write_report()
-            if now - self._said > _SAY_SECONDS:
-                self._said = now
-                for other in self._told:
+            if now - self._noted > _NOTE_SECONDS:
+                self._noted = now
+                for other in self._recorders:
                     other.note(done.line())
 
     def close(self) -> None:

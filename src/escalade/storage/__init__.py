@@ -1,1 +1,1 @@
-"""Files that survive."""
+"""Run folders, checkpoints and atomic files."""

@@ -1,4 +1,4 @@
-"""The checkpoints of a run."""
+"""Checkpoints of a run."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ T = TypeVar("T")
 
 _NAME = re.compile(r"generation-([0-9]{6,})\.safetensors")
 
-_KEPT = 2
+_COUNT = 2  # checkpoints besides snapshots
 
 
 @dataclass(frozen=True)
 class Loaded(Generic[T]):
-    """A checkpoint, and what was wrong with newer ones."""
+    """A checkpoint, and the problems of newer ones."""
 
     checkpoint: T
     problems: list[str] = field(default_factory=list)
-    """One line for each newer checkpoint that could not be used, newest first."""
+    """One line for each newer checkpoint that is not usable, newest first."""
 
 
 class Checkpoints:
-    """The checkpoints of a run: the last two, and those that are kept for good."""
+    """Checkpoints of a run: the last two, and permanent snapshots."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def make(self) -> None:
-        """Make the folder if it is missing; the run's own must be there: one that was removed stays so."""
+        """Make the folder if it is missing. The run folder itself is not made again if it was removed."""
         self.folder.mkdir(exist_ok=True)
 
     def save(self, generation: int, tensors: Tensors, state: State, snapshot_every: int = 0) -> None:
-        """Write the checkpoint after ``generation`` generations; drop those no longer needed.
+        """Write the checkpoint after ``generation`` generations, and remove an old one.
 
         Raises:
             InputError: the folder cannot be written.
@@ -48,40 +48,42 @@ class Checkpoints:
             self.make()
         again = generation in self.generations()
         write(self.path(generation), tensors, state)
-        # Only the third newest: older ones were kept for good, under an earlier `snapshot_every` too, or were
-        # left where a process was killed at this place.
-        for older in [] if again else self.generations()[:-_KEPT][-1:]:
+        # Only the third newest. Older ones are snapshots, perhaps of an earlier `snapshot_every`, or remained
+        # when a process was killed here.
+        for older in [] if again else self.generations()[:-_COUNT][-1:]:
             if not (snapshot_every and older % snapshot_every == 0):
                 self._remove(older)
 
     def load_latest(self, check: Callable[[Stored], T]) -> Loaded[T]:
-        """The newest checkpoint that can be used.
+        """Load the newest usable checkpoint.
 
         Args:
-            check: makes of a file's content what the caller needs, and raises :class:`Damaged` for one that
-                is whole but cannot be used. Whatever else it raises goes to the caller.
+            check: converts the content of a file, and raises :class:`Damaged` if the content is not usable.
+                Other exceptions are not caught.
 
         Raises:
-            InputError: none is left, or a file that may be whole cannot be read.
+            InputError: no checkpoint is usable, or a file that may be intact cannot be read.
         """
         problems: list[str] = []
         for generation in reversed(self.generations()):
             try:
                 return Loaded(self.load(generation, check), problems)
-            except Unreadable as problem:  # it may be well: what comes next would drop it
+            except (
+                Unreadable
+            ) as problem:  # it may be intact, and continuing from an older one would remove it
                 raise InputError(
-                    f"{problem}: try again once it can be, or move it away to go on from the one before"
+                    f"{problem}: try again when it is readable, or move it away to resume from the one before"
                 ) from None
             except Damaged as problem:
                 problems.append(str(problem))
         detail = f" ({problems[0]})" if problems else ""
-        raise InputError(f"{self.folder} holds no checkpoint to go on from{detail}")
+        raise InputError(f"{self.folder} has no checkpoint to resume from{detail}")
 
     def load(self, generation: int, check: Callable[[Stored], T]) -> T:
-        """The checkpoint after ``generation`` generations; ``check`` as in :meth:`load_latest`.
+        """Load the checkpoint after ``generation`` generations; ``check`` as in :meth:`load_latest`.
 
         Raises:
-            InputError: there is none, or it cannot be used.
+            InputError: it does not exist or is not usable.
         """
         path = self.path(generation)
         content = read(path)
@@ -91,16 +93,16 @@ class Checkpoints:
             raise Damaged(f"{path} cannot be used: {problem}") from None
 
     def drop_after(self, generation: int) -> None:
-        """Forget checkpoints later than ``generation``."""
+        """Remove checkpoints later than ``generation``."""
         for later in self.generations():
             if later > generation:
                 self._remove(later)
 
     def generations(self) -> list[int]:
-        """Generations there are checkpoints of, ascending.
+        """Return the generations of all checkpoints, ascending.
 
         Raises:
-            Unreadable: the folder is there, and cannot be read.
+            Unreadable: the folder exists, but cannot be read.
         """
         try:
             names = [file.name for file in self.folder.glob("*.safetensors")]

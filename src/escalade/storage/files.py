@@ -1,4 +1,4 @@
-"""Files that survive: written whole or not at all."""
+"""Atomic file writes, safe reads, and errors of the file system as messages for the user."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from escalade.errors import InputError, StorageFailure
 AnyPath = str | os.PathLike[str]
 
 
-def path_of(path: AnyPath, mend: str = "name another place") -> Path:
-    """``path`` as a Path; ``mend`` is for one that cannot be.
+def path_of(path: AnyPath, advice: str = "choose a different path") -> Path:
+    """Return ``path`` as a Path; ``advice`` ends the error message.
 
     Raises:
-        InputError: it is empty or too long, or in a closed folder.
+        InputError: it is empty or too long, or in a folder without permission.
     """
     if not os.fspath(path):
-        raise InputError("an empty path: name a file or a folder")
-    try:  # which Path.exists and the like would raise
+        raise InputError("the path is empty: pass a file or a folder")
+    try:  # otherwise Path.exists and others would raise this error later
         os.stat(path)
     except OSError as problem:
         if problem.errno in (errno.ENAMETOOLONG, errno.EACCES):
-            raise InputError(f"{os.fspath(path)!r} cannot be opened ({problem.strerror}): {mend}") from None
+            raise InputError(f"{os.fspath(path)!r} cannot be opened ({problem.strerror}): {advice}") from None
     return Path(path)
 
 
-# Errors of a write that come from the path, not from the disk.
+# Write errors because of the path, not of the disk.
 _WRONG_PATH = (PermissionError, FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _WRONG_NUMBERS = {errno.ELOOP, errno.ENAMETOOLONG, errno.EROFS}
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a whole file: to a temporary one beside it, synced, then renamed over it.
+    """Write a file atomically: to a temporary file, which is synced and renamed.
 
     Raises:
-        InputError: the path is wrong.
-        StorageFailure: the disk is full or went away.
+        InputError: the path cannot be written.
+        StorageFailure: the disk is full or not available.
     """
     with storage(path):
         with temporary_beside(path) as temporary:
@@ -55,21 +55,21 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 class Unreadable(InputError):
-    """A file cannot be read now: it is another user's, or its disk or server does not answer."""
+    """A file exists, but is not readable now: permission is missing, or the disk or server fails."""
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a regular file: not a pipe, which would be waited for, nor a device, which may never end.
+    """Read a regular file. Pipes and devices are not read, because they may block or never end.
 
     Raises:
-        Unreadable: it is there, and cannot be read.
-        InputError: it is not there, or is of another kind.
+        Unreadable: the file exists, but cannot be read.
+        InputError: the file does not exist, or is not a regular file.
     """
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
         data = path.read_bytes() if regular else b""
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
+        raise InputError(f"file {path} does not exist") from None
     except OSError as problem:
         raise Unreadable(f"{path} cannot be read: {problem.strerror}") from None
     if not regular:
@@ -78,10 +78,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: AnyPath, what: str) -> str:
-    """Read text, without the byte-order mark that some editors write; ``what`` names the file in errors.
+    """Read UTF-8 text, with or without a byte-order mark; ``what`` names the file in errors.
 
     Raises:
-        InputError: it cannot be read, is not UTF-8, or ``path`` is none.
+        InputError: the file cannot be read, is not UTF-8, or ``path`` is invalid.
     """
     try:
         return path_of(path).read_text(encoding="utf-8-sig")
@@ -97,7 +97,7 @@ _TEMPORARY = re.compile(r"\..*\.escalade-([0-9]+)\.tmp(\.[^.]+)?")
 
 @contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
-    """A name for a file that is to replace ``path``; a file of that name is removed in the end."""
+    """Yield a temporary path beside ``path``. A file of that name is removed after the block."""
     temporary = path.with_name(f".{path.stem}.escalade-{os.getpid()}.tmp{path.suffix}")
     _in_flight.add(temporary)
     try:
@@ -108,24 +108,24 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether the name is one that :func:`temporary_beside` gives."""
+    """Return True if the name is one of :func:`temporary_beside`."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def remove_strays(folder: Path) -> None:
-    """Remove what a killed process left half written in ``folder``; not what one that lives here writes."""
+    """Remove temporary files of killed processes in ``folder``, but not those of running processes."""
     for stray in filter(is_temporary, folder.iterdir() if folder.is_dir() else ()):
         if stray.is_file() and not _writer_lives(stray):
             stray.unlink(missing_ok=True)
 
 
 def _writer_lives(temporary: Path) -> bool:
-    """Return whether the process in the name of a temporary file is there, and may still write it."""
+    """Return True if the process in the name of a temporary file is running and may still write it."""
     named = _TEMPORARY.fullmatch(temporary.name)
     assert named is not None
     pid = int(named[1])
     try:
-        with suppress(PermissionError):  # another user's
+        with suppress(PermissionError):  # a process of a different user
             os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
@@ -133,55 +133,55 @@ def _writer_lives(temporary: Path) -> bool:
 
 
 def discard_in_flight() -> None:
-    """Remove what is half written: for a process that is about to end without unwinding."""
+    """Remove temporary files, for a process that is about to exit without unwinding."""
     for temporary in list(_in_flight):
         temporary.unlink(missing_ok=True)
 
 
 def check_output(output: Path, *endings: str) -> None:
-    """Refuse a file for what a command makes, by its ending or for want of a folder.
+    """Check extension and folder of an output file.
 
     Raises:
-        InputError: names the file, and the endings that it may have.
+        InputError: the extension is not one of ``endings``, or the folder does not exist.
     """
     if output.suffix.lower() not in endings:
         raise InputError(f"`output` {output} must end in {' or '.join(endings)}")
     if not output.parent.is_dir():
-        raise InputError(f"`output` {output}: there is no folder {output.parent}")
+        raise InputError(f"`output` {output}: folder {output.parent} does not exist")
 
 
 @contextmanager
-def storage(path: Path, mend: str = "choose another place") -> Iterator[None]:
-    """Turn the operating system's error of a write into one line for the user; ``mend`` is for a wrong path.
+def storage(path: Path, advice: str = "choose a different path") -> Iterator[None]:
+    """Convert write errors of the operating system to one line; ``advice`` is for a wrong path.
 
     Raises:
-        InputError: the path is wrong: the user can choose another one.
-        StorageFailure: the disk is full or went away.
+        InputError: the path cannot be written.
+        StorageFailure: the disk is full or not available.
     """
     try:
         yield
     except OSError as problem:
         if isinstance(problem, _WRONG_PATH) or problem.errno in _WRONG_NUMBERS:
-            raise InputError(f"{path} cannot be written ({problem.strerror}): {mend}") from None
+            raise InputError(f"{path} cannot be written ({problem.strerror}): {advice}") from None
         raise StorageFailure(
-            f"{path} could not be written ({problem.strerror}): make room; what was there before is whole"
+            f"{path} could not be written ({problem.strerror}): free disk space; the previous file is intact"
         ) from None
 
 
 def temporary_folder() -> Path:
-    """The folder that this system keeps temporary files in.
+    """Return the folder for temporary files.
 
     Raises:
-        InputError: there is none that can be written.
+        InputError: no such folder is writable.
     """
-    with storage(Path("a temporary file"), "set TMPDIR to a folder with room"):
+    with storage(Path("a temporary file"), "set TMPDIR to a folder on a disk with space"):
         return Path(tempfile.gettempdir())
 
 
 def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # of file systems that cannot
+        with suppress(OSError):  # not supported by some file systems
             os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -1,10 +1,10 @@
-"""One run a folder at a time: a lock that the kernel releases when its holder ends, however it ends.
+"""Locks of run folders, which the kernel releases when the holder exits, even if it is killed.
 
-The file ``.lock`` says who holds it; whoever gives the lock back empties the file, which stays.
+The file ``.lock`` contains the name of the holder. It is emptied, but not removed, when the lock is released.
 
-A lock does not reach from one machine to another. A driver elsewhere writes a small file, the lease, into the
-run's copy again and again: the time of its last writing is compared with this machine's clock, so clocks of
-machines must agree to less than :data:`FRESH`.
+A lock has no effect on other machines. The driver of a run on a different machine repeatedly writes a small
+file, the lease, to the local copy of the run. Its modification time is compared with the local clock, so the
+clocks of the machines have to agree to less than :data:`FRESH`.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from escalade.storage.files import Unreadable, storage
 LOCK = ".lock"
 LEASE = ".lease"
 FRESH = 60.0
-"""Seconds after its last beat for which a driver counts as alive."""
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # what a link leads to is not ours to empty
+"""Seconds after the last write of its lease for which a driver counts as alive."""
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW  # never empties the target of a link
 
-# What flock answers on file systems that have no locks.
+# Errors of flock on file systems without locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 Held = Literal["held", "free", "killed", "unknown"]
-"""State of a lock: ``killed`` where its holder ended without giving it back, ``unknown`` without locks."""
+"""State of a lock. ``killed``: its holder exited without a release. ``unknown``: locks are not supported."""
 
 
 def lease_holder(folder: Path) -> tuple[str, bool]:
-    """The driver that leads the run of ``folder`` from elsewhere (empty: none), and whether it is alive.
+    """Return the remote driver of the run in ``folder`` ("" if there is none), and True if it is alive.
 
     Raises:
-        Unreadable: it cannot be told, as the disk or its server does not answer.
+        Unreadable: the lease exists, but cannot be read.
     """
     lease = folder / LEASE
     try:
@@ -50,7 +50,7 @@ def lease_holder(folder: Path) -> tuple[str, bool]:
         return "", False
     except OSError as problem:
         raise Unreadable(f"{lease} cannot be read: {problem.strerror}") from None
-    return who or "a driver elsewhere", abs(age) < FRESH
+    return who or "a driver on another machine", abs(age) < FRESH
 
 
 class FolderLock:
@@ -62,21 +62,19 @@ class FolderLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock; nothing happens where this object holds it already.
-
-        On a file system without locks, nothing is locked.
+        """Acquire the lock. Has no effect if this object holds it already, or without support for locks.
 
         Raises:
-            InputError: another run holds it, in this process or another, or leads it from elsewhere; or the
-                folder cannot be written, or its lease not be read.
+            InputError: a different run, in this or another process, holds it; the run has a remote driver;
+                or the folder cannot be written, or the lease cannot be read.
         """
         if self._descriptor is not None:
             return
         who, alive = lease_holder(self._folder)
         if alive:
             raise InputError(
-                f"{self._folder} is a copy of a run that is led elsewhere, by {who}: 'escalade attach' "
-                f"follows it; where its cluster is gone, wait for {FRESH:.0f} seconds"
+                f"{self._folder} is the copy of a run with a remote driver, {who}: follow it with 'escalade "
+                f"attach', or wait {FRESH:.0f} seconds if its cluster is gone"
             )
         with storage(self._file):
             descriptor = os.open(self._file, _FLAGS, 0o666)
@@ -87,20 +85,20 @@ class FolderLock:
                 raise
         self._descriptor = descriptor
         _held.add(self)
-        with suppress(OSError):  # of a driver that is gone: the run is led here now
+        with suppress(OSError):  # the lease of a dead driver; this process is the driver now
             (self._folder / LEASE).unlink()
 
     def release(self) -> None:
-        """Give the lock back; nothing happens where it is not held."""
+        """Release the lock. Has no effect if it is not held."""
         if self._descriptor is not None:
-            with suppress(OSError):  # the disk may be gone: whoever looks takes the run for killed
+            with suppress(OSError):  # the disk may be gone; then the run looks killed
                 os.ftruncate(self._descriptor, 0)
             self._close()
 
-    def look(self) -> tuple[Held, str]:
-        """Return whether the lock is held, and by whom; of one that is so no longer, who it was.
+    def status(self) -> tuple[Held, str]:
+        """Return the state of the lock, and its present or killed holder.
 
-        Nothing is written. Where nobody holds the lock, whoever would take it in this instant is refused.
+        Writes nothing. If the lock is free, an attempt to acquire it during this call fails.
         """
         try:
             who, alive = lease_holder(self._folder)
@@ -133,12 +131,12 @@ class FolderLock:
 
     def _take(self, descriptor: int) -> None:
         try:
-            # Not fcntl.lockf: its locks belong to the process, so that two threads would share one.
+            # Not fcntl.lockf: its locks belong to the process, so two threads would share one.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = _holder(descriptor) or "another process"
             raise InputError(
-                f"{self._folder} is in use by {holder}: wait until it has ended, or take another folder"
+                f"{self._folder} is in use by {holder}: wait until it exits, or use a different folder"
             ) from None
         except OSError as problem:
             if problem.errno not in _NO_LOCKS:
@@ -154,10 +152,10 @@ def _holder(descriptor: int) -> str:
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
 
 
-def _leave_to_the_parent() -> None:
-    """A forked child, such as an environment's helper, may outlive the run: it holds no lock of it."""
+def _close_inherited_locks() -> None:
+    """Close locks in a forked child, such as a helper of an environment, which may outlive the run."""
     for lock in list(_held):
         lock._close()
 
 
-os.register_at_fork(after_in_child=_leave_to_the_parent)
+os.register_at_fork(after_in_child=_close_inherited_locks)

@@ -1,4 +1,4 @@
-"""The numbers of summary.json, looked at once for all that read the file."""
+"""Validation of summary.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 10**12
 
 
 def is_summary(found: Any) -> bool:
-    """Return whether the contents of a summary.json are one: they have what every run has, in numbers."""
+    """Return True if ``found`` is a valid summary: all required keys, with numbers in range."""
     if not isinstance(found, dict) or not {*_COUNTS, *_NUMBERS} <= found.keys():
         return False
     if any(found.get(name) is None for name in _ALWAYS):

@@ -1,6 +1,6 @@
-"""Tensors and plain state in one file: verified when read, and never code.
+"""Files with tensors and plain state, which are verified on reading and never run code.
 
-A file is safetensors, with the rest of the state as JSON in its metadata and a SHA-256 over both.
+The format is safetensors. The plain state is JSON in the metadata, with a SHA-256 over both.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ State = dict[str, Any]
 
 
 class Stored(NamedTuple):
-    """The contents of a file."""
+    """Content of a file."""
 
     tensors: Tensors
     """Arrays by name."""
     state: State
-    """The rest, as JSON has it: nested dicts, lists, text, numbers, booleans and None."""
+    """Plain state of JSON types: nested dicts, lists, text, numbers, booleans and None."""
 
 
 class Damaged(InputError):
-    """A file is there, and cannot be used: it is not what was written, or not of this kind."""
+    """A file exists, but is damaged or of a different kind."""
 
 
 def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None:
-    """Write tensors and state to ``path`` so that a crash leaves the old file or the new one.
+    """Write tensors and state to ``path`` atomically: a crash leaves the old file or the new one.
 
     Raises:
-        InputError: there can be no such file.
-        StorageFailure: the disk is full, or went away.
+        InputError: the path cannot be written.
+        StorageFailure: the disk is full or not available.
     """
     arrays = {name: np.asarray(value, order="C") for name, value in tensors.items()}  # 0-d stays 0-d
     text = json.dumps(state, sort_keys=True)
@@ -55,11 +55,11 @@ def write(path: Path, tensors: Mapping[str, NDArray[Any]], state: State) -> None
 
 
 def read(path: Path) -> Stored:
-    """Read back what :func:`write` wrote.
+    """Read a file of :func:`write`.
 
     Raises:
-        InputError: there is no such file, or it cannot be read.
-        Damaged: it is truncated, altered, or not a file of Escalade's.
+        InputError: the file does not exist or cannot be read.
+        Damaged: it is truncated, altered, or not a file of Escalade.
     """
     data = read_bytes(path)
     try:
@@ -70,14 +70,14 @@ def read(path: Path) -> Stored:
     except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
         whole, arrays, state = False, {}, None
     if not whole or not isinstance(state, dict):
-        raise Damaged(f"{path} is damaged, or not a file of Escalade's: its checksum does not match")
+        raise Damaged(f"{path} is damaged, or not a file of Escalade: its checksum does not match")
     return Stored(arrays, state)
 
 
 def record(kind: type[T], values: Any) -> T:
-    """Return the dataclass ``kind`` of which ``dataclasses.asdict`` made ``values``.
+    """Return the dataclass ``kind`` from the output of ``dataclasses.asdict``.
 
-    The checksum of their file vouches for the values of the fields; only the names are compared.
+    Only the names of fields are checked; the values are protected by the checksum of the file.
 
     Raises:
         Damaged: the file is of a different kind.
@@ -95,12 +95,12 @@ def _field(hint: Any, value: Any) -> Any:
 
 
 def with_prefix(prefix: str, state: Mapping[str, T]) -> dict[str, T]:
-    """The part of a state whose names begin with ``prefix``, by the rest of the names."""
+    """Return the part of a state whose names start with ``prefix``, with the prefix removed."""
     return {name.removeprefix(prefix): part for name, part in state.items() if name.startswith(prefix)}
 
 
 def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> str:
-    """SHA-256 over names, types, shapes and bytes of the arrays, and the text."""
+    """Return the SHA-256 of names, types, shapes and bytes of the arrays, and of the text."""
     total = hashlib.sha256(text.encode())
     for name, value in sorted(arrays.items()):
         total.update(f"\0{name}\0{value.dtype.str}\0{value.shape}\0".encode())
@@ -109,12 +109,12 @@ def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> str:
 
 
 def _in_order(data: bytes) -> bytes:
-    """The same file with its metadata sorted: safetensors writes them in another order each time."""
+    """Return the file with sorted metadata, whose order varies between writes of safetensors."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)  # as safetensors aligns what follows
+    text += b" " * (-len(text) % 8)  # safetensors aligns the data to 8 bytes
     return len(text).to_bytes(8, "little") + text + data[end:]
 
 

@@ -154,7 +154,7 @@ def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> 
         with ExitStack() as recording:
             info = _prepared(spec, folder)
             announcer = Announcer()
-            recording.callback(announcer.give_to, ignore_note)  # at last: recorders speak when they close
+            recording.callback(announcer.connect, ignore_note)  # at last: recorders speak when they close
             recorders = start_recorders(_wanted(spec, folder, listeners), info, recording, announcer)
             if folder is not None and isinstance(engine, Dispatcher):
                 told = [*recorders] if engine.reports == "nodes" else []
@@ -173,7 +173,7 @@ def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> 
             )
             engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
             again = _begin(loop, spec, info)
-            announcer.give_to(loop.notes.say)
+            announcer.connect(loop.notes.say)
             summary = _leave(loop, spec, folder, loop.run())
         if folder is not None and summary["generations"] and plotting_available():
             cut = spec.options.get("cutoff") is not None

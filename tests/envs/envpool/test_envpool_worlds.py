@@ -210,12 +210,12 @@ def test_an_entry_of_an_info_may_be_a_wrappers(keys):
 
 
 def test_drawing_is_tried_in_another_process_first(monkeypatch):
-    with pytest.raises(InputError, match=r"Catch-v0 cannot draw here.*render not implemented") as refused:
+    with pytest.raises(InputError, match=r"Catch-v0 cannot render here.*render not implemented") as refused:
         PooledEnv("Catch-v0", render_mode="rgb_array")
     assert "\n" not in str(refused.value)
     ended = subprocess.CompletedProcess([], -6, "", "ERROR: no OpenGL\n")
     monkeypatch.setattr(envpool_drawing.subprocess, "run", lambda words, **options: ended)
-    with pytest.raises(InputError, match=r"cannot draw here: ERROR: no OpenGL; .* EGL"):
+    with pytest.raises(InputError, match=r"cannot render here: ERROR: no OpenGL; .* EGL"):
         PooledEnv("CheetahRun-v1", render_mode="rgb_array")
-    with pytest.raises(InputError, match="cannot draw here: ERROR: no OpenGL"):
+    with pytest.raises(InputError, match="cannot render here: ERROR: no OpenGL"):
         resolve("CheetahRun-v1", {"from_pixels": True})

@@ -188,17 +188,17 @@ def test_the_header_of_a_game_names_its_sticky_actions(tmp_path, capsys):
     options = {"policy": "linear", "population": 2, "workers": 0, "generations": 1, "eval_episodes": 1}
     options |= {"env_kwargs": ram, "sticky_actions": 0.0, "max_episode_steps": 2}
     escalade.train("ALE/Pong-v5", preset=None, run_dir=tmp_path / "run", **options)
-    assert ", sticky actions 0 instead of its 0.25\n" in capsys.readouterr().out
+    assert ", sticky actions 0 instead of the default 0.25\n" in capsys.readouterr().out
 
 
 REFUSED = [
-    (Frames(sticky_actions=0.5), "rgb", PLAIN, "`sticky_actions` is for ALE's games"),
-    (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for ALE's games, and Recorded-v0 is none of them"),
-    (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 gives none"),
+    (Frames(sticky_actions=0.5), "rgb", PLAIN, "`sticky_actions` is for Atari games"),
+    (Frames(noop_max=3), "rgb", PLAIN, "`noop_max` is for Atari games, and Recorded-v0 is not one"),
+    (Frames(grayscale=True), "ram", PLAIN, "`grayscale` needs images, and Recorded-v0 has no images"),
     (Frames(frame_skip=2, max_pool=True), "ram", PLAIN, "`frame_skip` needs images"),
-    (Frames(resize=(4,)), "ram", ATARI, "`resize` needs images, and memory is none"),
-    (Frames(crop=(0, 11)), "rgb", PLAIN, "`crop` 0,11 reaches out of the image of 10 x 8"),
-    (Frames(crop=(0, 9, 0, 9)), "rgb", ATARI, "`crop` 0,9,0,9 reaches out"),
+    (Frames(resize=(4,)), "ram", ATARI, "`resize` needs images, but observations are the memory"),
+    (Frames(crop=(0, 11)), "rgb", PLAIN, "`crop` 0,11 exceeds the image of 10 x 8"),
+    (Frames(crop=(0, 9, 0, 9)), "rgb", ATARI, "`crop` 0,9,0,9 exceeds"),
 ]
 
 

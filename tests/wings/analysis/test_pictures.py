@@ -153,10 +153,10 @@ def test_an_axis_holds_the_curves_and_says_what_it_cuts():
     assert (low < 0, high > 99, said) == (True, True, [])
     low, high, said = limits([-6000, *range(100)])  # one value beyond all others
     assert (-10 < low < 3, 99 < high < 110) == (True, True)
-    assert said == ["the axis is cut: values go on to -6,000"]
+    assert said == ["axis truncated: values extend to -6,000"]
     low, high, said = limits(range(100), around=[[-60000, 5]])
     assert -10 < low < 3
-    assert said == ["the axis is cut: values go on to -60,000"]
+    assert said == ["axis truncated: values extend to -60,000"]
     low, high, said = limits([0, 1, 2, 3, 500])  # a curve's end is always seen
     assert (high > 500, said) == (True, [])
     low, high, said = limits([7, 7], [np.nan])
@@ -170,7 +170,7 @@ def test_a_target_far_from_the_curves_is_named_and_does_not_press_them_flat(run,
     assert not fit_returns(axes, [np.arange(100.0)], [2500.0])
     assert axes.get_ylim()[1] < 110
     plot_run(run.folder.path, tmp_path / "c.svg", 1e6)
-    assert "target 1,000,000 is beyond the axis" in texts(tmp_path / "c.svg")
+    assert "target 1,000,000 (outside of the axis)" in texts(tmp_path / "c.svg")
 
 
 def test_curves_differ_for_eyes_that_see_no_colour():
@@ -196,4 +196,4 @@ def test_no_label_is_one_that_matplotlib_leaves_out_of_a_legend():
 def test_an_area_without_a_label_is_not_told_in_words():
     edge = np.zeros(2)
     chart = Chart("pole", "steps", areas=[Area("", edge, edge, edge), Area("spread", edge, edge, edge)])
-    assert chart.in_words() == "Over steps. spread."
+    assert chart.describe() == "Over steps. spread."

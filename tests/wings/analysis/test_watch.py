@@ -23,7 +23,7 @@ def halting(tmp_path):
 
 
 def held(run):
-    return (run / "config.toml").exists() and FolderLock(run).look()[0] == "held"
+    return (run / "config.toml").exists() and FolderLock(run).status()[0] == "held"
 
 
 def once(run, capsys):

@@ -32,7 +32,7 @@ def test_a_word_shows_spaces_and_limits(capsys):
 
 
 def test_players_and_choices_are_told(capsys):
-    assert "AnimalShogi-v1  environment AnimalShogi-v1 is for several players" in said(capsys, "animal")
+    assert "AnimalShogi-v1  environment AnimalShogi-v1 has several players" in said(capsys, "animal")
     assert "-> choices of 40 x 20, 20 steps" in said(capsys, "jumanji/binpack")
 
 

@@ -1,1 +1,1 @@
-"""EnvPool's environments: pools, their objects one by one, and ids that Gymnasium does not have."""
+"""EnvPool's environments: as batches, as single objects, and those that Gymnasium does not have."""

@@ -1,4 +1,4 @@
-"""EnvPool: environments in C++, stepped as one batch."""
+"""The backend for EnvPool: steps environments in C++ as one batch."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from escalade.envs.process import quiet
 from escalade.envs.spaces import is_image, is_vector, same
 from escalade.envs.vector import VectorEnvironment
 
-_MOST_WORLDS: Final = 256  # episodes at once of an environment that only EnvPool has
+_MOST_WORLDS: Final = 256  # concurrent episodes of an environment that only EnvPool has
 _WAVE_BYTES: Final = 2**31
 
 
 def supports(environment: Environment) -> bool:
-    """Return whether EnvPool runs this environment: Gymnasium's own, an id of both, with the same spaces.
+    """Return True if EnvPool has this environment of Gymnasium's own, with the same spaces.
 
-    A user's class or arguments registered under a known id stay the user's.
+    False for a user's class or arguments that are registered under an id of Gymnasium.
     """
     own = own_id(environment.spec, environment.kwargs)
-    # EnvPool ends every episode at a limit of its own where it is given none.
+    # Without a limit, EnvPool would use its own.
     if own is None or environment.max_episode_steps is None:
         return False
     if is_image(environment.observation_space):
@@ -44,7 +44,7 @@ def supports(environment: Environment) -> bool:
 
 
 def make_vector(environment: Environment, slots: int) -> VectorEnvironment:
-    """Slots for up to ``slots`` concurrent episodes; of images for 64 at most, as each is an object."""
+    """Make a vector for up to ``slots`` concurrent episodes, of images at most 64 (each is one object)."""
     objects = min(slots, BACKENDS["gymnasium"].most_rows)
     if environment.exclusive:
         if environment.wrappers or environment.reward_info is not None or not environment.plain:
@@ -55,7 +55,7 @@ def make_vector(environment: Environment, slots: int) -> VectorEnvironment:
 
 
 def _of_objects(environment: Environment) -> Environment:
-    """The same environment, made of EnvPool's objects instead of Gymnasium's."""
+    """Return the same environment with EnvPool's objects instead of Gymnasium's."""
     own = own_id(environment.spec, environment.kwargs) or environment.id
     limit = environment.limits[0] or environment.spec.max_episode_steps
     factory = partial(PooledEnv, own, limit)
@@ -63,17 +63,17 @@ def _of_objects(environment: Environment) -> Environment:
 
 
 def _has_same_spaces(environment: Environment, own: str) -> bool:
-    envpool = import_for(own)  # takes long: not for environments that it cannot run
+    envpool = import_for(own)  # slow, so not for environments that EnvPool does not have
     if own not in envpool.list_all_envs():
         return False
-    with quiet():  # the bounds of some spaces warn when they are read
+    with quiet():  # reading the bounds of some spaces prints warnings
         spec = envpool.make_spec(own)
         observations, actions = spec.gymnasium_observation_space, spec.gymnasium_action_space
     ours = environment.observation_space
     return (
         isinstance(environment.action_space, spaces.Box | spaces.Discrete)
         and same(actions, environment.action_space)
-        # Not the bounds of observations: EnvPool leaves them out for Box2D, and nothing reads them.
+        # Bounds of observations are not compared: EnvPool omits them for Box2D, and they are not used.
         and isinstance(observations, spaces.Box)
         and observations.shape == ours.shape
         and np.issubdtype(observations.dtype, np.floating) == np.issubdtype(np.dtype(ours.dtype), np.floating)
@@ -81,10 +81,10 @@ def _has_same_spaces(environment: Environment, own: str) -> bool:
 
 
 class EnvPoolVector:
-    """A wave of episodes: one fresh pool, each environment in it with the seed of its episode.
+    """Runs episodes in waves: each wave is a new pool, in which each environment has the seed of its episode.
 
-    EnvPool fixes seeds when a pool is made and ignores them afterwards; a pool used twice would
-    make an episode depend on what ran in its slot before.
+    EnvPool sets seeds when a pool is made and ignores them afterwards. In a reused pool, an episode would
+    depend on the earlier episodes of its slot.
     """
 
     refills = False
@@ -99,25 +99,25 @@ class EnvPoolVector:
         self._numbers = np.full((slots, len(self._keys)), np.nan)
         self._pool: Any = None
         if environment.exclusive:
-            # Some robots take hundreds of MB each. Episodes are the same in any number of slots.
+            # Some robots take hundreds of MB each. Episodes do not depend on the number of slots.
             before = _memory()
             tried = make_pool(self._id, [0], self._limit, **self._settings)
             size = _memory() - before
-            del tried  # only now: what a pool holds is free again when it ends
+            del tried  # after the measurement, because this frees the memory of the pool
             self.slots = min(slots, _MOST_WORLDS, max(1, _WAVE_BYTES // max(1, size)))
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        self.close()  # before the next: two would need twice the memory
+        self.close()  # first, because two pools would need twice the memory
         self._pool = make_pool(self._id, seeds.tolist(), self._limit, **self._settings)
-        # The pool's own send and recv build an info dictionary around every batch, which costs
-        # more than stepping a dozen cart-poles. These two are what they call.
+        # The pool's public send and recv build an info dictionary for every batch, which costs more than
+        # stepping a dozen cart-poles. These are the functions that they call.
         self._send, self._recv = self._pool._send, self._pool._recv
         keys = self._pool._state_keys
         self._observed = Flattening(self._space, keys)
         self._reward, self._done = keys.index("reward"), keys.index("done")
         self._info = [keys.index(self._infos[key]) for key in self._keys]
         self._dtype = self._pool.spec.action_array_spec["action"].dtype
-        self._steps = 0  # of all that still run, which began together
+        self._steps = 0  # of all running episodes, which started together
         self._pool._reset(self._pool.all_env_ids)
         return self._observed(self._recv())
 
@@ -131,7 +131,7 @@ class EnvPoolVector:
             self._numbers[slots, column] = state[place]
         self._steps += 1
         ended = state[self._done]
-        if self._steps == self._limit:  # some of EnvPool's count one step more
+        if self._steps == self._limit:  # some of EnvPool's environments end one step later
             ended = np.ones_like(ended)
         return self._observed(state), state[self._reward], ended
 
@@ -143,6 +143,6 @@ class EnvPoolVector:
 
 
 def _memory() -> int:
-    """The bytes of memory that this process holds; EnvPool is for Linux."""
+    """Return the resident memory of this process in bytes. Linux only, like EnvPool."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,6 +1,6 @@
-"""Drawing by EnvPool's environments, tried in another process first: MuJoCo may end the one that draws.
+"""Rendering of EnvPool's environments, tested in a separate process first, because MuJoCo may crash it.
 
-Run as a module it draws one frame: ``python -m escalade.envs.envpool.drawing \
+Run as a module, it renders one frame: ``python -m escalade.envs.envpool.drawing \
 '["CheetahRun-v1", {"render_mode": "rgb_array"}]'``.
 """
 
@@ -21,7 +21,7 @@ _SECONDS = 120  # for a frame; the models of some robots are large
 
 
 def open_context(env_id: str) -> Any:
-    """A graphics context of MuJoCo's, current in this thread, if EnvPool needs one; keep it."""
+    """Return a MuJoCo graphics context, current in this thread, if EnvPool needs one. Keep the reference."""
     if not is_mujoco(env_id):
         return None
     context = importlib.import_module("mujoco").GLContext(64, 64)
@@ -30,34 +30,34 @@ def open_context(env_id: str) -> Any:
 
 
 def check_drawing(env_id: str, settings: dict[str, Any]) -> None:
-    """Draw one frame in another process, which may end of it.
+    """Render one frame in a separate process, which may crash.
 
     Args:
-        env_id: EnvPool's id.
-        settings: the environment's arguments, with a ``render_mode`` or ``from_pixels``.
+        env_id: id of EnvPool.
+        settings: arguments of the environment, with a ``render_mode`` or ``from_pixels``.
 
     Raises:
-        InputError: it did not draw.
+        InputError: rendering failed.
     """
     if is_mujoco(env_id):
-        check_installed(f"drawing {env_id}", "mujoco", "mujoco")
-    _try(env_id, json.dumps([env_id, settings]))
+        check_installed(f"rendering {env_id}", "mujoco", "mujoco")
+    _test_rendering(env_id, json.dumps([env_id, settings]))
 
 
 @cache
-def _try(env_id: str, arguments: str) -> None:
+def _test_rendering(env_id: str, arguments: str) -> None:
     command = [sys.executable, "-W", "ignore", "-m", __name__, arguments]
     try:
         done = subprocess.run(  # noqa: S603 - this Python and this module
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise InputError(f"environment {env_id} cannot draw here: no frame in {_SECONDS} seconds") from None
+        raise InputError(f"environment {env_id} cannot render here: no frame in {_SECONDS} seconds") from None
     if done.returncode == 0:
         return
-    said = (done.stderr.strip() or "its process ended").splitlines()[-1].rstrip(".")
-    mend = "; on a machine without a display, install EGL (libegl1)" if is_mujoco(env_id) else ""
-    raise InputError(f"environment {env_id} cannot draw here: {said}{mend}")
+    problem = (done.stderr.strip() or "the process crashed").splitlines()[-1].rstrip(".")
+    advice = "; on a machine without a display, install EGL (libegl1)" if is_mujoco(env_id) else ""
+    raise InputError(f"environment {env_id} cannot render here: {problem}{advice}")
 
 
 def _draw(env_id: str, settings: dict[str, Any]) -> None:

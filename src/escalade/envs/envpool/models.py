@@ -1,7 +1,7 @@
-"""Copies of EnvPool's MuJoCo models without their pictures, for pools that draw nothing.
+"""Copies of EnvPool's MuJoCo models without textures, for pools that do not render.
 
-EnvPool compiles a model for each environment of each pool. What takes longest in many of them is to paint
-textures: dm_control's sky alone has 3.8 million pixels. No texture moves a body.
+EnvPool compiles a model for each environment of each pool. Painting textures takes most of that time in many
+models: dm_control's sky alone has 3.8 million pixels. Textures do not affect the simulation.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from importlib import metadata
 from pathlib import Path
 
 _TEXTURE = re.compile(r"<texture\b([^>]*?)(/?)>")
-_KEPT = re.compile(r"""\b(name|type|file)\s*=\s*["']([^"']*)["']""")
-_MODELS = "mujoco"  # the folder of models in each of EnvPool's packages of files
+_ATTRIBUTES = re.compile(r"""\b(name|type|file)\s*=\s*["']([^"']*)["']""")
+_MODELS = "mujoco"  # folder of models
 
 
 @cache
 def without_textures(base: str) -> str:
-    """A folder that holds what ``base`` does, with one pixel in each texture of MuJoCo's models.
+    """Return a copy of the folder ``base`` in which each texture of MuJoCo's models has one pixel.
 
-    It is made once, in the user's folder for caches; ``base`` itself where that cannot be written.
+    The copy is made once, in the user's cache folder. If that is not writable, ``base`` is returned.
     """
     source = Path(base) / _MODELS
     if not source.is_dir():
@@ -33,18 +33,18 @@ def without_textures(base: str) -> str:
     facts = f"{source} {source.stat().st_mtime_ns} {metadata.version('envpool')}"
     try:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        kept = caches / "escalade" / "envpool-models"
-        place = kept / hashlib.sha256(facts.encode()).hexdigest()[:16]
+        copies = caches / "escalade" / "envpool-models"
+        place = copies / hashlib.sha256(facts.encode()).hexdigest()[:16]
         if place.is_dir():
             return str(place)
-        kept.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=kept))
+        copies.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=copies))
         try:
             _copy(source, made / _MODELS)
         except BaseException:
             shutil.rmtree(made, ignore_errors=True)
             raise
-    except (OSError, RuntimeError):  # no home, or none to write to: the models as they are take longer
+    except (OSError, RuntimeError):  # no home, or not writable; the original models work, but are slower
         return base
     with contextlib.suppress(OSError):  # another process was first
         made.rename(place)
@@ -53,7 +53,7 @@ def without_textures(base: str) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Models with textures are written anew; all else is a link to what is there."""
+    """Copy models with textures, changed, and link to all other files."""
     target.mkdir()
     for entry in source.iterdir():
         if entry.is_dir() and any(entry.rglob("*.xml")):
@@ -65,8 +65,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _one_pixel(found: re.Match[str]) -> str:
-    """The texture of the same name and type, in one colour; without a name it goes by its file's."""
-    given = dict(_KEPT.findall(found[1]))
-    name, kind = given.get("name") or Path(given.get("file", "")).stem, given.get("type", "cube")
+    """Return a texture of the same name and type in one colour. The default name is that of its file."""
+    attributes = dict(_ATTRIBUTES.findall(found[1]))
+    name = attributes.get("name") or Path(attributes.get("file", "")).stem
+    kind = attributes.get("type", "cube")
     named = f' name="{name}"' if name else ""
     return f'<texture{named} type="{kind}" builtin="flat" width="1" height="1"{found[2]}>'

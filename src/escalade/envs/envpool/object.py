@@ -1,4 +1,4 @@
-"""One environment of EnvPool's as a Gymnasium object, for wrappers, films and checks."""
+"""One environment of EnvPool as a Gymnasium object, for wrappers, videos and checks."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from escalade.envs.envpool.worlds import (
 )
 from escalade.envs.process import quiet
 
-_SEEDS = 2**31  # EnvPool takes a seed as a C int
+_SEEDS = 2**31  # a seed of EnvPool is a C int
 
 
 class PooledEnv(gymnasium.Env[Any, Any]):
-    """One environment of EnvPool. Each episode gets a new pool, as a pool's seed is fixed when it is made.
+    """One environment of EnvPool. Each episode has a new pool, because seeds are set when a pool is made.
 
     Args:
-        env_id: an id of EnvPool.
-        max_episode_steps: cut episodes after this many of the environment's own steps; None: its own limit.
-        kwargs: arguments of EnvPool's for it.
-        render_mode: ``rgb_array`` where it is to draw.
+        env_id: id of EnvPool.
+        max_episode_steps: truncate episodes after this many steps of the environment. Defaults to its own
+            limit.
+        kwargs: arguments of EnvPool for it.
+        render_mode: ``rgb_array`` to render, or None.
 
     Raises:
-        InputError: it is for several players.
-        TypeError: it does not take these arguments.
+        InputError: it has several players.
+        TypeError: it does not accept these arguments.
     """
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 - Gymnasium declares it so
@@ -48,7 +49,7 @@ class PooledEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         self._id, self.settings = env_id, settings(env_id, kwargs or {})
-        with quiet():  # the bounds of some spaces warn when they are read
+        with quiet():  # reading the bounds of some spaces prints warnings
             spec = read_spec(env_id, self.settings)
             self._read = spec.gymnasium_observation_space
             self.observation_space, self.action_space = observation_space(spec), action_space(spec)
@@ -66,25 +67,25 @@ class PooledEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """A new pool of one environment; without a seed, one is drawn."""
+        """Make a new pool of one environment. Without a seed, a random one is used."""
         super().reset(seed=seed)
         self._steps = 0
         drawn = int(self.np_random.integers(_SEEDS)) if seed is None else seed % _SEEDS
         self._pool = make_pool(self._id, [drawn], self._limit, **self.settings)
-        self._pool._gym_observation_space = self._read  # which EnvPool would make again, and warn
+        self._pool._gym_observation_space = self._read  # otherwise EnvPool makes it again and prints warnings
         return one_of(self.observation_space, self._pool.reset()[0]), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step; the info has the numbers that EnvPool gives, one each."""
+        """Take one step. The info has EnvPool's scalar entries."""
         observations, rewards, terminated, truncated, info = self._pool.step(np.asarray(action)[None])
         numbers = {key: info[key][0] for key in self.infos if key in info}
         self._steps += 1
-        late = self._steps == self._limit  # some of EnvPool's count one step more
+        late = self._steps == self._limit  # some of EnvPool's environments end one step later
         seen = one_of(self.observation_space, observations)
         return seen, float(rewards[0]), bool(terminated[0]), bool(truncated[0] or late), numbers
 
     def render(self) -> Any:
-        """One frame, shape (height, width, 3)."""
+        """Return one frame, shape (height, width, 3)."""
         return self._pool.render()[0]
 
     def close(self) -> None:
@@ -93,9 +94,9 @@ class PooledEnv(gymnasium.Env[Any, Any]):
 
 
 def info_arrays(spec: Any) -> dict[str, str]:
-    """The numbers of a step's info that EnvPool gives, one an environment: its name of each."""
+    """Return the scalar entries of a step's info, with EnvPool's name of each."""
     arrays = spec.state_array_spec
-    # -1 stands for its players, of which there is one. Which slot an episode ran in is no fact of it.
+    # A dimension of -1 is for players, of which there is one. env_id is the slot, so it is left out.
     named = {name.removeprefix("info:"): name for name in arrays if name.startswith("info:")}
     return {
         key: name
@@ -105,5 +106,5 @@ def info_arrays(spec: Any) -> dict[str, str]:
 
 
 def infos_of(env_id: str) -> dict[str, str]:
-    """The same, by id."""
+    """Return :func:`info_arrays` of an id."""
     return info_arrays(import_for(env_id).make_spec(env_id))

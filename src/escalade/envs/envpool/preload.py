@@ -1,6 +1,6 @@
-"""Imported by the server that workers are forked from, when they are going to use EnvPool.
+"""Imported by the server that workers are forked from if they will use EnvPool.
 
-The environment variable names the environment: a preloaded module has no arguments.
+The id of the environment is in an environment variable, because a preloaded module has no arguments.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from escalade.envs.envpool.families import import_for
 ENVIRONMENT = "ESCALADE_PRELOADED_ENVIRONMENT"
 
 if ENVIRONMENT in os.environ:
-    with suppress(ImportError):  # it is not installed: then no worker will use it
+    with suppress(ImportError):  # not installed, so workers will not use it
         import_for(os.environ.pop(ENVIRONMENT))

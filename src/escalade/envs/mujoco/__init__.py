@@ -1,1 +1,1 @@
-"""MuJoCo's tasks of Gymnasium, many episodes in one call."""
+"""Gymnasium's MuJoCo tasks, many episodes in one call."""

@@ -1,9 +1,9 @@
-"""Gymnasium's MuJoCo tasks, stepped as one batch by MuJoCo's own ``mujoco.batch`` (4.0 and later).
+"""The backend for Gymnasium's MuJoCo tasks: steps them as one batch with ``mujoco.batch`` (4.0 and later).
 
-Episodes are Gymnasium's bit for bit: its object loads the model, draws each start and holds the constants;
-MuJoCo promises of a batch the bits of one ``MjData`` a simulation; observations and rewards are those of
-:mod:`escalade.envs.mujoco.tasks`. There is one model, and a simulation is a row of numbers: a slot costs
-nothing to make, and a reset no more than drawing a start.
+Episodes are bit-identical to Gymnasium's. Gymnasium's object loads the model, draws initial states and holds
+the constants. MuJoCo guarantees that a batch is bit-identical to one ``MjData`` per simulation. Observations
+and rewards are those of :mod:`escalade.envs.mujoco.tasks`. There is one model, and a simulation is a row of
+numbers: slots are free to make, and a reset costs as much as drawing an initial state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from escalade.envs.vector import SlotError
 
 
 def supports(environment: Environment) -> bool:
-    """Gymnasium's own MuJoCo tasks whose observations hold no contact forces, without arguments."""
+    """Return True for Gymnasium's own MuJoCo tasks without arguments and without contact forces."""
     return (
         environment.id in TASKS
         and environment.plain
@@ -35,12 +35,12 @@ def supports(environment: Environment) -> bool:
 
 
 def make_vector(environment: Environment, slots: int) -> MujocoVector:
-    """Slots for up to ``slots`` concurrent episodes."""
+    """Make a vector for up to ``slots`` concurrent episodes."""
     return MujocoVector(environment, slots)
 
 
 class MujocoVector:
-    """A row of state for each slot, stepped on the calling thread."""
+    """One row of state per slot, stepped in the calling thread."""
 
     refills = True
 
@@ -48,13 +48,13 @@ class MujocoVector:
         self.slots = slots
         self._limit = environment.max_episode_steps or np.inf
         self._env = cast(Any, environment.make().unwrapped)
-        self._env.set_state = self._keep_start  # a start is drawn there, and simulated here
+        self._env.set_state = self._store_start  # Gymnasium draws initial states; the batch simulates them
         self._task = TASKS[environment.id](self._env)
         self._library: Any = importlib.import_module("mujoco.batch")
         mujoco: Any = importlib.import_module("mujoco")
         self._no_stage = mujoco.mjtStage.mjSTAGE_NONE.value
         model = self._env.model
-        if not _may_touch(model):  # a search for contacts that finds none changes no bit
+        if not _may_touch(model):  # skipping the search for contacts does not change results
             model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         self._batch = self._library.Batch(model, slots, nthread=1)
         self._fields = {name: self._batch.bind(name) for name in ("qpos", "qvel", *self._task.fields)}
@@ -62,7 +62,7 @@ class MujocoVector:
         self._steps = np.zeros(slots, np.int64)
         self._keys = environment.info_keys
         self._infos = np.full((slots, len(self._keys)), np.nan)
-        self._row = 0  # the slot whose start is drawn
+        self._row = 0  # the slot whose initial state is being drawn
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         ids = np.sort(slots)
@@ -93,10 +93,10 @@ class MujocoVector:
         return self._infos[slots]
 
     def close(self) -> None:
-        """Close the environment that starts are drawn from."""
+        """Close the environment that draws initial states."""
         self._env.close()
 
-    def _keep_start(self, qpos: NDArray[np.float64], qvel: NDArray[np.float64]) -> None:
+    def _store_start(self, qpos: NDArray[np.float64], qvel: NDArray[np.float64]) -> None:
         self._fields["qpos"][self._row], self._fields["qvel"][self._row] = qpos, qvel
 
     def _now(self, slots: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
@@ -110,7 +110,7 @@ class MujocoVector:
 
 
 def _may_touch(model: Any) -> bool:
-    """Return whether any two geoms of the model can be in contact."""
+    """Return True if any two geoms of the model can be in contact."""
     types = np.bitwise_or.reduce(model.geom_contype, initial=0)
     affinities = np.bitwise_or.reduce(model.geom_conaffinity, initial=0)
     return bool(types & affinities) or model.npair > 0

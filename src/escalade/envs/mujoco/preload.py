@@ -1,8 +1,10 @@
-"""Imports what the backend ``mujoco`` needs into the process that workers are forked from, if it is there."""
+"""Imported by the server that workers are forked from if they will use the backend ``mujoco``."""
 
 import contextlib
 import importlib
 
-with contextlib.suppress(ImportError):  # of mujoco: Gymnasium's own error for want of it would end the server
+with contextlib.suppress(
+    ImportError
+):  # mujoco first: without it, Gymnasium raises a different error, which would end the server
     importlib.import_module("mujoco.batch")
     importlib.import_module("gymnasium.envs.mujoco")

@@ -1,7 +1,7 @@
-"""Observations, rewards, ends and infos of Gymnasium's MuJoCo tasks, of many simulations at once.
+"""Observations, rewards, ends and infos of Gymnasium's MuJoCo tasks, for many simulations at once.
 
-They are the sums of Gymnasium's v5 classes, in the same order and precision; the constants in them are read
-from Gymnasium's object. ``Fields`` are MjData's, each of shape (n, ...), by name.
+The formulas are those of Gymnasium's v5 classes, with the same order of operations and precision. Constants
+are read from Gymnasium's object. ``Fields`` are arrays of MjData by name, each of shape (n, ...).
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ Fields = dict[str, Array]
 
 
 class StepOutcome(NamedTuple):
-    """The outcome of a step of n simulations."""
+    """Outcome of a step of n simulations."""
 
     rewards: Array
     """Shape (n,)."""
     terminated: NDArray[np.bool_]
-    """True where the episode is over before its limit, shape (n,)."""
+    """True for each episode that terminated, shape (n,)."""
     info: Fields
-    """The entries of the step's info, each of shape (n,)."""
+    """Entries of the step's info, each of shape (n,)."""
 
 
 class Task:
-    """A task, by the object ``env`` that Gymnasium makes of it."""
+    """Base class of tasks; ``env`` is Gymnasium's object."""
 
     fields: tuple[str, ...] = ()
-    """The fields that it reads beside qpos and qvel."""
+    """Fields that it reads besides qpos and qvel."""
     infos: tuple[str, ...] = ()
-    """The names of a step's info."""
+    """Names of the entries of a step's info."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
 
     def observations(self, now: Fields) -> Array:
-        """Observations, shape (n, size)."""
+        """Return observations, shape (n, size)."""
         return np.concatenate([now["qpos"], now["qvel"]], axis=1)
 
     def outcome(self, before: Array, now: Fields, actions: Array) -> StepOutcome:
-        """The outcome of ``actions``, which led from the positions ``before`` to ``now``."""
+        """Return the outcome of ``actions``, which changed the positions ``before`` to ``now``."""
         raise NotImplementedError
 
 
 class Runner(Task):
-    """HalfCheetah: paid for its forward speed, less what control costs."""
+    """HalfCheetah: the reward is the forward speed minus the control cost."""
 
     infos: tuple[str, ...] = ("x_position", "x_velocity", "reward_forward", "reward_ctrl")
-    unseen = 1  # positions that are left out of observations
+    unseen = 1  # positions that are not in observations
 
     def observations(self, now: Fields) -> Array:
         return np.concatenate([now["qpos"][:, self.unseen :], now["qvel"]], axis=1)
@@ -60,7 +60,7 @@ class Runner(Task):
         return StepOutcome(parts["reward_forward"] - cost, np.zeros(len(before), np.bool_), parts)
 
     def _parts(self, before: Array, now: Fields, actions: Array) -> tuple[Fields, Array]:
-        """The info, and what control costs."""
+        """Return the info and the control cost."""
         place = now["qpos"][:, 0]
         speed = (place - before[:, 0]) / self.env.dt
         cost = self.env._ctrl_cost_weight * np.square(actions).sum(axis=1)
@@ -70,7 +70,7 @@ class Runner(Task):
 
 
 class Swimmer(Runner):
-    """A runner in the plane, that sees neither x nor y."""
+    """A runner in the plane; observations contain neither x nor y."""
 
     infos = (*Runner.infos, "y_position", "y_velocity", "distance_from_origin")
     unseen = 2
@@ -85,7 +85,7 @@ class Swimmer(Runner):
 
 
 class Walker(Runner):
-    """A runner that is paid for standing too, and whose episode ends when it falls."""
+    """A runner with a reward for standing, whose episode ends when it falls."""
 
     infos = (*Runner.infos, "z_distance_from_origin", "reward_survive")
 
@@ -106,7 +106,7 @@ class Walker(Runner):
 
 
 class Hopper(Walker):
-    """A walker whose other numbers have a range too."""
+    """A walker that is healthy only if all other state variables are in a range."""
 
     def _healthy(self, now: Fields) -> NDArray[np.bool_]:
         state = np.concatenate([now["qpos"], now["qvel"]], axis=1)[:, 2:]
@@ -115,7 +115,7 @@ class Hopper(Walker):
 
 
 class Reacher(Task):
-    """An arm, paid for how near its tip is to the target."""
+    """An arm, rewarded for a small distance between its tip and the target."""
 
     fields = ("xpos",)
     infos = ("reward_dist", "reward_ctrl")
@@ -140,7 +140,7 @@ class Reacher(Task):
 
 
 class Pusher(Task):
-    """An arm, paid for how near a thing is to its goal, and its tip to the thing."""
+    """An arm, rewarded for small distances between object and goal, and between its tip and the object."""
 
     fields = ("xpos",)
     infos = ("reward_dist", "reward_ctrl", "reward_near")
@@ -163,7 +163,7 @@ class Pusher(Task):
 
 
 class InvertedPendulum(Task):
-    """A pole on a cart: paid for every step until it falls."""
+    """A pole on a cart, rewarded for every step until it falls."""
 
     infos = ("reward_survive",)
 
@@ -175,7 +175,7 @@ class InvertedPendulum(Task):
 
 
 class DoublePendulum(Task):
-    """Two poles on a cart, paid for how high their tip is and how still they are."""
+    """Two poles on a cart, rewarded for a high tip and low velocities."""
 
     fields = ("site_xpos", "qfrc_constraint")
     infos = ("reward_survive", "distance_penalty", "velocity_penalty")
@@ -187,7 +187,7 @@ class DoublePendulum(Task):
 
     def outcome(self, before: Array, now: Fields, actions: Array) -> StepOutcome:
         fallen = now["site_xpos"][:, 0, 2] <= 1
-        # Of plain numbers: the square of an array's may differ from theirs in the last bit.
+        # Python floats, because the square of an array may be rounded differently.
         tips, speeds = now["site_xpos"][:, 0].tolist(), now["qvel"][:, 1:3].tolist()
         far = np.array([0.01 * x**2 + (y - 2) ** 2 for x, _, y in tips])
         fast = np.array([1e-3 * first**2 + 5e-3 * second**2 for first, second in speeds])
@@ -206,7 +206,7 @@ TASKS: Final[dict[str, type[Task]]] = {
     "Swimmer-v5": Swimmer,
     "Walker2d-v5": Walker,
 }
-"""Tasks by id. Ant and humanoids are missing: they see contact forces, which a batch does not compute."""
+"""Tasks by id. Ant and humanoids are missing, because a batch does not compute contact forces."""
 
 
 def _between(values: Array, limits: tuple[float, float]) -> NDArray[np.bool_]:
@@ -215,5 +215,5 @@ def _between(values: Array, limits: tuple[float, float]) -> NDArray[np.bool_]:
 
 
 def _norms(vectors: Array) -> Array:
-    """Euclidean norms, shape (n,), each by a dot product as ``np.linalg.norm`` of one vector takes it."""
+    """Return Euclidean norms, shape (n,), as dot products like ``np.linalg.norm`` of one vector."""
     return np.asarray(np.sqrt(vectors[:, None] @ vectors[:, :, None])[:, 0, 0])

@@ -1,4 +1,4 @@
-"""Atari games, which are quick to make, and begin every episode in the same state (:mod:`.game`)."""
+"""The backend for Atari games, which start every episode in the same state (see :mod:`.game`)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from escalade.envs.pixels.wrappers import is_atari
 
 
 def supports(environment: Environment) -> bool:
-    """Return whether it is an Atari game."""
+    """Return True if it is an Atari game."""
     return is_atari(environment.spec)
 
 
 def make_vector(environment: Environment, slots: int) -> Games:
-    """Slots for up to ``slots`` concurrent episodes."""
+    """Make a vector for up to ``slots`` concurrent episodes."""
     games = Games(environment, slots)
     games.room = slots
     return games
 
 
 class Games(GymnasiumVector):
-    """Slots of games, whose states can be kept: those of the emulator, and the frames that are stacked."""
+    """Vector of games whose states, of emulator and stacked frames, can be saved and restored."""
 
     def keep(self, slot: int) -> tuple[Any, int]:
         game, limit = self._parts(slot)
@@ -45,6 +45,6 @@ class Games(GymnasiumVector):
         return seen
 
     def _parts(self, slot: int) -> tuple[Game, Any]:
-        """The slot's game, and the limit of steps around it if there is one."""
+        """Return the slot's game, and the TimeLimit around it or None."""
         env: Any = self._envs[slot]
         return (env, None) if isinstance(env, Game) else (env.env, env)

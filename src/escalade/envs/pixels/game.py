@@ -1,10 +1,10 @@
-"""An Atari game as a policy sees it: what Gymnasium's wrappers give, with less around it.
+"""Atari games with processed frames, a faster equivalent of Gymnasium's wrappers.
 
-An episode has the same observations, rewards and end as theirs, bit for bit. What is spared, if nothing else
-is wrapped around the game: a picture of every skipped frame, and loading the game anew for each episode,
-which costs as much as two hundred steps and changes nothing but the draws of sticky actions
-(benchmarks/pixels.md). ale-py's own AtariVectorEnv does load it, and cannot step some of its games while
-others have ended: in episodes of 500 steps it gives a fifth to a third fewer of them.
+Observations, rewards and ends of an episode are exactly those of Gymnasium's wrappers. If the game has no
+other wrappers, skipped frames are not drawn, and the game is not reloaded for each episode. Reloading costs
+as much as two hundred steps and only changes the draws of sticky actions (benchmarks/pixels.md). ale-py's own
+AtariVectorEnv reloads it and cannot step some of its games after others have ended. In episodes of 500 steps
+its rate of steps is lower by a fifth to a third.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A game whose frames are skipped, pooled, cropped, resized and stacked; channels first.
 
     Args:
-        env: the game, perhaps in wrappers of the user's.
-        view: what a policy sees of it.
-        skip: steps of ``env`` that are one here.
-        stack: the latest frames that are an observation.
+        env: the game, possibly with wrappers of the user.
+        view: source of observations.
+        skip: number of steps of ``env`` per step.
+        stack: number of latest frames in an observation.
         noops: an episode starts with 1 to this many no-ops.
-        shows_end: the last observation of a game that is over is its last frame, not the one before.
+        shows_end: the last observation of an episode is the last frame instead of the one before.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._ale, own_skip = self._atari.ale, self._atari._frameskip
         direct = env is env.unwrapped and isinstance(own_skip, int) and not self._atari.continuous
         self._repeats = range(own_skip) if direct else None
-        """The frames of a step by the emulator itself; None if a step is that of ``env``."""
-        # A game is loaded when it is made. Without sticky actions nothing is drawn, so the seed is all one.
+        """Frames of a step of the emulator, or None if steps are those of ``env``."""
+        # A game is loaded when it is made. Without sticky actions, the emulator does not use its seed.
         sticky = self._ale.getFloat("repeat_action_probability") > 0 if direct else True
         self._loaded = None if sticky else self._ale.cloneState(include_rng=True)
         self._frames = np.zeros((stack, *view.shape), np.uint8)
@@ -54,15 +54,15 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._shape = shape
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        self._begin(seed, options)
+        self._restart(seed, options)
         noops = int(self._atari.np_random.integers(1, self._noops + 1)) if self._noops else 0
         for _ in range(noops):
             _, terminated, truncated = self._act(NOOP)
             if terminated or truncated:
-                self._begin(seed, options)
-        self._view.begin()
+                self._restart(seed, options)
+        self._view.start()
         self._frames[:] = self._view.image()
-        return self._seen(), self._info()
+        return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         total = 0.0
@@ -70,42 +70,41 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
             reward, terminated, truncated = self._act(action)
             total += reward
             if terminated or truncated:
-                if self._shows_end:  # Gymnasium's wrapper of frames keeps the picture before instead
-                    self._view.look()
+                if self._shows_end:  # Gymnasium's wrapper of frames returns the previous frame instead
+                    self._view.read_frame()
                 break
             if frame == self._skip - 2:
-                self._view.look_before()
+                self._view.read_previous_frame()
             elif frame == self._skip - 1:
-                self._view.look()
+                self._view.read_frame()
         if len(self._frames) > 1:
             self._frames[:-1] = self._frames[1:]
         self._frames[-1] = self._view.image()
-        return self._seen(), total, terminated, truncated, self._info()
+        return self._observation(), total, terminated, truncated, self._info()
 
     def keep(self) -> tuple[Any, NDArray[np.uint8]]:
-        """The state of the episode: the emulator's with its generator, and the stacked frames."""
+        """Return the state of the episode: the emulator with its generator, and the stacked frames."""
         return self._ale.cloneState(include_rng=True), self._frames.copy()
 
     def go_on(self, state: tuple[Any, NDArray[np.uint8]]) -> NDArray[np.uint8]:
-        """Go on from a state of :meth:`keep`, of this game's or of another like it; its observation."""
+        """Restore a state of :meth:`keep`, from this game or an equal one, and return its observation."""
         emulator, self._frames[:] = state
         self._ale.restoreState(emulator)
-        self._given: dict[str, Any] = {}
-        return self._seen()
+        self._env_info: dict[str, Any] = {}
+        return self._observation()
 
-    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Put the game at its start."""
+    def _restart(self, seed: int | None, options: dict[str, Any] | None) -> None:
         if self._loaded is None or seed is None:
-            self._given = self.env.reset(seed=seed, options=options)[1]
+            self._env_info = self.env.reset(seed=seed, options=options)[1]
             return
         self._atari.seed_game(seed)
         self._ale.restoreState(self._loaded)
         self._ale.reset_game()
 
     def _act(self, action: Any) -> tuple[float, bool, bool]:
-        """One step of ``env``, without its picture if the emulator is stepped; reward and ends."""
+        """Take one step of ``env`` and return reward, terminated and truncated. The emulator is not drawn."""
         if self._repeats is None:
-            _, reward, terminated, truncated, self._given = self.env.step(action)
+            _, reward, terminated, truncated, self._env_info = self.env.step(action)
             return float(reward), terminated, truncated
         chosen, total, ale = self._atari._action_set[action], 0.0, self._ale
         for _ in self._repeats:
@@ -113,25 +112,25 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
         return total, ale.game_over(with_truncation=False), ale.game_truncated()
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = self._given if self._repeats is None else self._atari._get_info()
+        info: dict[str, Any] = self._env_info if self._repeats is None else self._atari._get_info()
         return info
 
-    def _seen(self) -> NDArray[np.uint8]:
+    def _observation(self) -> NDArray[np.uint8]:
         return self._frames.reshape(self._shape).copy()
 
 
 class Memory:
-    """The 128 bytes of a game's memory."""
+    """The 128 bytes of a game's memory, used as the image."""
 
     shape = (128,)
 
     def __init__(self, ale: Any) -> None:
         self._ale = ale
 
-    def look(self) -> None:
-        """Memory is read when it is asked for."""
+    def read_frame(self) -> None:
+        """Do nothing: :meth:`image` reads the memory."""
 
-    begin = look_before = look
+    start = read_previous_frame = read_frame
 
     def image(self) -> NDArray[np.uint8]:
         return np.asarray(self._ale.getRAM())
@@ -142,10 +141,10 @@ class Screen:
 
     Args:
         ale: the emulator.
-        raw: the shape of its pictures: (H, W) of grey ones, (H, W, 3) of others.
-        part: the rows and columns that are kept.
-        size: the height and width that they are resized to, if they are.
-        pools: an image is the maximum of the last two frames.
+        raw: shape of its images: (H, W) if grey, otherwise (H, W, 3).
+        part: rows and columns to use.
+        size: height and width after resizing, or None.
+        pools: whether an image is the maximum of the last two frames.
     """
 
     def __init__(
@@ -162,21 +161,21 @@ class Screen:
         self._draw = ale.getScreenGrayscale if len(raw) == 2 else ale.getScreenRGB
         self.shape = (3 if raw[2:] else 1, *(size or self._latest[part].shape[:2]))
 
-    def look(self) -> None:
-        """Take the frame that is on the screen as the last."""
+    def read_frame(self) -> None:
+        """Read the current frame as the last one."""
         self._draw(self._latest)
 
-    def look_before(self) -> None:
-        """Take it as the last but one."""
+    def read_previous_frame(self) -> None:
+        """Read the current frame as the second to last one."""
         self._draw(self._before)
 
-    def begin(self) -> None:
-        """Take the first frame of an episode, before which there was none."""
+    def start(self) -> None:
+        """Read the first frame of an episode."""
         self._before.fill(0)
-        self.look()
+        self.read_frame()
 
     def image(self) -> NDArray[np.uint8]:
-        """The image that a policy sees, shape (C, H, W)."""
+        """Return the processed image, shape (C, H, W)."""
         if self._pools:
             np.maximum(self._latest, self._before, out=self._latest)
         part = self._latest[self._part]

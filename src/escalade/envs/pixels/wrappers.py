@@ -1,4 +1,4 @@
-"""Facts of Atari games, and wrappers of frames and actions between an environment and a policy."""
+"""Constants of Atari games, and wrappers for frames and actions."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Env = gymnasium.Env[Any, Any]
 
 _ENTRY_POINT = "ale_py.env:AtariEnv"
 STICKINESS = 0.25
-"""The chance with which the emulator repeats the last action, where nothing else is said."""
+"""Default probability with which the emulator repeats the last action."""
 NOOP, FIRE = 0, 1
-"""Their numbers in every action set; not all have FIRE."""
+"""Their numbers in every action set. Not all action sets contain FIRE."""
 
 
 def is_atari(spec: EnvSpec) -> bool:
-    """Return whether the environment is a game of the Arcade Learning Environment."""
+    """Return True if the environment is a game of the Arcade Learning Environment."""
     return spec.entry_point == _ENTRY_POINT
 
 
 def has_fire(game: Any) -> bool:
-    """Return whether the game's action set has FIRE."""
+    """Return True if the game's action set contains FIRE."""
     return "FIRE" in game.get_action_meanings()[FIRE : FIRE + 1]
 
 
 def frame_limit(spec: EnvSpec) -> int | None:
-    """The steps after which the emulator itself truncates a game, which counts its frames."""
+    """Return the steps after which the emulator truncates a game, or None. The emulator counts frames."""
     frames, skip = (spec.kwargs.get(name) for name in ("max_num_frames_per_episode", "frameskip"))
     if not is_atari(spec) or frames is None or skip is None:
         return None
@@ -47,8 +47,8 @@ def frame_limit(spec: EnvSpec) -> int | None:
 class Owned(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Copies every observation and every action.
 
-    An environment may give one array again and again, and write to an action. Wrappers that stack
-    observations, or repeat an action, keep both beyond a step.
+    An environment may return the same array in every step and may write to an action. Wrappers that stack
+    observations or repeat an action use both for longer than a step.
     """
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
@@ -64,9 +64,9 @@ _BLIND = (wrappers.TimeLimit, wrappers.OrderEnforcing, Owned)
 
 
 def _drawn_apart(env: Env) -> Any:
-    """Gymnasium's CarRacing inside, whose drawing reads the world and leaves it as it is; None for others.
+    """Return Gymnasium's CarRacing inside ``env``, whose drawing does not change the world, or None.
 
-    None too if another wrapper stands between, which may look at the pictures, or somebody watches.
+    None also if a different wrapper, which may use the images, is in between, or if a window is open.
     """
     inner = env
     while isinstance(inner, _BLIND):
@@ -77,21 +77,20 @@ def _drawn_apart(env: Env) -> Any:
 
 @contextmanager
 def _undrawn(car: Any) -> Iterator[None]:
-    """While it lasts, steps give the picture before them."""
+    """Skip drawing in the block; steps return the previous image."""
     car._render = lambda mode: car.state
     try:
         yield
     finally:
-        del car._render  # the class's own stands behind it
+        del car._render  # uncovers the method of the class
 
 
 class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Repeats each action for ``skip`` steps and sums the rewards; gives the last observation.
+    """Repeats each action for ``skip`` steps, sums the rewards, and returns the last observation.
 
-    Observations that are left out are not drawn if that is a matter of cost alone. With ``pool``, the
-    observation is the maximum of the last two, or the only one (Mnih et al. 2015): Gymnasium's
-    MaxAndSkipObservation pools with one of an earlier step, or of an earlier episode, if an episode ends
-    before the last two.
+    Skipped observations are not drawn if drawing has no side effects. With ``pool``, the observation is the
+    maximum of the last two, or the only one (Mnih et al. 2015). Gymnasium's MaxAndSkipObservation instead
+    pools with an observation of an earlier step, or even an earlier episode, if an episode ends early.
     """
 
     def __init__(self, env: Env, skip: int, pool: bool = False) -> None:
@@ -107,7 +106,7 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
                 observation, reward, terminated, truncated, info = self.env.step(action)
             total += one_number(reward)
             ended = terminated or truncated
-            if ended and unseen:  # its last picture was left out
+            if ended and unseen:  # the last image was not drawn
                 observation = self._car._render("state_pixels")
             latest = [*latest[-1:], observation]
             if ended:
@@ -116,30 +115,30 @@ class FrameSkip(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def channels_first(env: Env) -> Env:
-    """The environment with images as (C, H, W): its own, unless they have their channels last."""
+    """Return the environment with images as (C, H, W), unchanged if they are already."""
     space = env.observation_space
     return moved_first(env) if is_image(space) and _are_last(space) else env
 
 
 def moved_first(env: Env) -> Env:
-    """The environment, whose images are (H, W, C), with images as (C, H, W)."""
+    """Return the environment, whose images are (H, W, C), with images as (C, H, W)."""
     return _moved(env, -1, 0)
 
 
 def channels_last(env: Env) -> Env:
-    """The environment with images as (H, W, C): its own, unless they have their channels first."""
+    """Return the environment with images as (H, W, C), unchanged if they are already."""
     space = env.observation_space
     return _moved(env, 0, -1) if is_image(space) and not _are_last(space) else env
 
 
 def _are_last(space: spaces.Space[Any]) -> bool:
-    """True if an image's channels are last: they are its smallest dimension, the first of equal ones."""
+    """Return True if channels are last. They are the smallest dimension, the first of equal ones."""
     assert space.shape is not None
     return space.shape[2] < min(space.shape[:2])
 
 
 def _moved(env: Env, source: int, target: int) -> Env:
-    """The environment with the axis ``source`` of its images at ``target``; the arrays are contiguous."""
+    """Return the environment with the axis ``source`` of its images moved to ``target``, contiguous."""
     space = env.observation_space
     assert isinstance(space, spaces.Box)
     low, high = (np.moveaxis(bound, source, target) for bound in (space.low, space.high))
@@ -150,7 +149,7 @@ def _moved(env: Env, source: int, target: int) -> Env:
 
 
 def as_image(env: Env) -> Env:
-    """Grey images of (H, W), which have no channel yet, as (1, H, W)."""
+    """Return the environment with grey images of (H, W) as (1, H, W)."""
     shape = env.observation_space.shape
     if shape is None or len(shape) != 2:
         return env

@@ -56,7 +56,7 @@ def page(
 def chart_html(chart: Chart) -> str:
     """Return the chart as an HTML figure."""
     drawn = rendered(figure_of([replace(chart, title="")]), "svg")
-    return _image(chart.title, "image/svg+xml", drawn, chart.in_words(), chart.note)
+    return _image(chart.title, "image/svg+xml", drawn, chart.describe(), chart.note)
 
 
 def _image(title: str, kind: str, data: bytes, words: str = "", caption: str = "") -> str:

@@ -57,7 +57,7 @@ class Watch:
         Raises:
             InputError: progress.csv is damaged.
         """
-        held, process = self.folder.lock.look()  # before the rows, so that the last rows are not missed
+        held, process = self.folder.lock.status()  # before the rows, so that the last rows are not missed
         state: State
         if held in ("held", "killed"):
             state = "running" if held == "held" else "killed"

@@ -184,7 +184,7 @@ def optimize(
         search = (AsynchronousSearch if asynchronous else NoisySearch if noisy else usual)(*given)
         for one in calls:
             one.engine.on_note = search.notes.say
-        announcer.give_to(search.notes.say)
+        announcer.connect(search.notes.say)
         if plan.note:
             search.notes.say(plan.note)
         if isinstance(search, AsynchronousSearch):
