@@ -113,7 +113,7 @@ class Dark(gymnasium.ObservationWrapper):
 def test_what_changes_the_pictures_of_a_game_is_refused_beside_options_of_frames(frames):
     pytest.importorskip("ale_py")
     around = ["escalade.envs.wrappers:LifeLossEnds", f"{HERE}:Dark"]
-    said = "^`wrappers`: Dark changes observations, and .*: remove the wrapper or the options of frames"
+    said = "^`wrappers`: Dark changes observations, but .*: remove the wrapper or the options of frames"
     with pytest.raises(InputError, match=said) as raised:
         resolve("ALE/Pong-v5", wrappers=around, frames=Frames(**frames))
     assert "\n" not in str(raised.value)

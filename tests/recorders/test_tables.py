@@ -83,7 +83,7 @@ def test_nodes_of_a_cluster_are_told_now_and_then_in_a_line(tmp_path, monkeypatc
 
     monkeypatch.setattr(workers, "_LEAST_SECONDS", -1.0)
     monkeypatch.setattr(workers, "_SHARE", math.inf)
-    monkeypatch.setattr(workers, "_SAY_SECONDS", -1.0)
+    monkeypatch.setattr(workers, "_NOTE_SECONDS", -1.0)
     told = Told()
     file = WorkersFile(tmp_path / "workers.csv", report, [told])
     file.generation(row(2))

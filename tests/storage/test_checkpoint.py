@@ -57,7 +57,7 @@ def test_equal_content_gives_equal_bytes(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"no file .*missing"):
+    with pytest.raises(InputError, match=r"file .*missing does not exist"):
         read(tmp_path / "missing")
 
 

@@ -32,7 +32,7 @@ _HOMES = {
     "settle_backend": "escalade.envs.vector",
     "vectorize": "escalade.envs.vector",
 }
-if not TYPE_CHECKING:  # type checkers would take any name for one of the package
+if not TYPE_CHECKING:  # type checkers would accept any name of this package
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = sorted(_HOMES)

@@ -141,13 +141,13 @@ class Environment:
         None as the first means the registered limit, None as the second no limit. They differ if frames are
         skipped, if episodes start with no-ops, and if there are wrappers that process frames.
         """
-        asked, registered = self.max_episode_steps, self.spec.max_episode_steps
-        if asked is None or (self.plain and not is_atari(self.spec)):
-            return asked, None
+        limit, registered = self.max_episode_steps, self.spec.max_episode_steps
+        if limit is None or (self.plain and not is_atari(self.spec)):
+            return limit, None
         if registered is None:  # EnvPool may have a limit that its registration does not contain
-            return _NEVER if self.exclusive else None, asked
-        later = asked > math.ceil(registered / self.frames.outer_skip(self.spec))
-        return _NEVER if later else None, asked
+            return _NEVER if self.exclusive else None, limit
+        later = limit > math.ceil(registered / self.frames.outer_skip(self.spec))
+        return _NEVER if later else None, limit
 
     def _rendering(self, render_mode: str) -> dict[str, Any]:
         arguments = {"render_mode": render_mode}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CLOSE_SECONDS = 10.0  # after which a call of ``close`` is abandoned
 _hung: set[str] = set()  # classes whose ``close`` did not return; their other objects are not closed
-# Python's own record of past warnings is reset by every change of its filters, as Gymnasium makes.
+# Python's record of past warnings is reset whenever its filters change, as by Gymnasium.
 _warned: set[str] = set()
 
 

@@ -18,7 +18,7 @@ _PROVIDERS = {
     "ale_py": ("atari", re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")),
     "pybullet_envs_gymnasium": ("pybullet", re.compile(r".*Bullet(Deriv)?Env-v\d+$")),
 }
-"""By package: Escalade's extra that installs it, and a pattern of ids that only it has."""
+"""Extras that install each package, and patterns of ids that only it has."""
 
 
 def register_all() -> None:
@@ -53,7 +53,7 @@ _EXTRAS = {
     "classic": "gymnasium.envs.classic_control",
     "pybullet": "pybullet_envs_gymnasium",
 }
-"""By extra of Escalade: the package whose environments need it."""
+"""Packages whose environments need each of Escalade's extras."""
 
 
 def pip_line(spec: EnvSpec, problem: Exception) -> str:

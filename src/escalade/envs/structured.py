@@ -130,9 +130,8 @@ def _without_text(space: spaces.Space[Any], name: str, dropped: list[str]) -> sp
         parts = [(key, _without_text(part, f"{name}{key}.", dropped)) for key, part in parts_of(space)]
         others = [(key, part) for key, part in parts if part is not None]
         return spaces.Dict(others) if others else None
-    if (
-        space.dtype is None or space.dtype.kind != "U"
-    ):  # a dtype check, because MiniGrid has its own class for text
+    # A dtype check, because MiniGrid has its own class for text.
+    if space.dtype is None or space.dtype.kind != "U":
         return space
     dropped.append(name[:-1])
     return None

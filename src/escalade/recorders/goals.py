@@ -33,7 +33,7 @@ class Goals:
     def seconds_left(self, row: Row, since: Row | None = None) -> float | None:
         """Return the seconds until the first limit is reached, at the pace since a row or since the start.
 
-        None if there is no limit or the pace is not known yet.
+        None without a limit, or if the pace is not known yet.
         """
         passed = row.seconds - (0.0 if since is None else since.seconds)
         left = [] if self.seconds is None else [self.seconds - row.seconds]

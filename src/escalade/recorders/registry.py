@@ -78,20 +78,20 @@ class Announcer:
     """Forwards lines of recorders to the user. Lines before :meth:`connect` are queued."""
 
     def __init__(self) -> None:
-        self._say: Callable[[str], None] | None = None
+        self._output: Callable[[str], None] | None = None
         self._waiting: list[str] = []
 
     def __call__(self, text: str) -> None:
-        if self._say is None:
+        if self._output is None:
             self._waiting.append(text)
         else:
-            self._say(text)
+            self._output(text)
 
-    def connect(self, say: Callable[[str], None]) -> None:
-        """Forward queued and future lines to ``say``."""
-        self._say = say
+    def connect(self, output: Callable[[str], None]) -> None:
+        """Forward queued and future lines to ``output``."""
+        self._output = output
         for text in self._waiting:
-            say(text)
+            output(text)
 
 
 def start_recorder(which: str | Recorder, run: RunInfo) -> Recorder:

@@ -1,1 +1,1 @@
-"""Environments that show pixels: frames, Atari, and the emulator's own vector environment."""
+"""Image observations: processing of frames, Atari games and their backend."""
