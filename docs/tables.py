@@ -83,10 +83,11 @@ def options() -> str:
     groups: dict[str, list[str]] = {}
     for name, option in OPTIONS.items():
         written = "ENV" if name == "env" else f"{flag(name)} {form(name)}".strip()
-        cells = [f"`{name}`", f"`{written}`", default_of(name), option.metadata["help"], takers(name)]
+        both = f"`{name}`<br>`{written}`"  # in one cell, so that the table fits on the page
+        cells = [both, default_of(name), option.metadata["help"], takers(name)]
         row = " | ".join(cell.replace("|", "\\|") for cell in cells)
         groups.setdefault(option.metadata["group"], []).append(f"| {row} |")
-    head = "| option | flag | default | description | accepted by |\n| --- | --- | --- | --- | --- |"
+    head = "| option, flag | default | description | accepted by |\n| --- | --- | --- | --- |"
     return "\n\n".join(
         f"### {title[0].upper()}{title[1:]}\n\n{head}\n" + "\n".join(rows) for title, rows in groups.items()
     )
