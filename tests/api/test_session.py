@@ -207,7 +207,7 @@ def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
 @pytest.mark.parametrize("options", [{"hidden": (3,)}, {"policy": "gru"}, {"init": "zeros"}, {"bias": False}])
 def test_options_of_named_policies_are_refused_beside_a_network(options, tmp_path):
     with pytest.raises(
-        InputError, match=f"`{next(iter(options))}` does nothing with a `network` of your own"
+        InputError, match=f"`{next(iter(options))}` has no effect with a `network` of your own"
     ):
         escalade.train("CartPole-v1", network=nn.Linear(4, 2), run_dir=str(tmp_path / "r"), **OWN | options)
 
@@ -252,7 +252,7 @@ def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path
     assert capsys.readouterr().out == ""
     escalade.train("CartPole-v1", population=6, run_dir=str(tmp_path / "s"), **options | {"verbose": True})
     assert (
-        "preset CartPole-v1 was tuned for ars: with cma-es its sigma, lr, top_directions"
+        "preset CartPole-v1 was tuned for ars; with cma-es, its sigma, lr, top_directions"
         in capsys.readouterr().out
     )
 

@@ -54,10 +54,10 @@ TYPED = [
     ("eval RUN --episodes \u00b2", ["--episodes", "a whole number"]),
     (
         "train ENV --preset none --strategy cma-es --lr 0.1",
-        ["--lr does nothing with --strategy cma-es", "openai-es"],
+        ["--lr has no effect with --strategy cma-es", "openai-es"],
     ),
     ("train ENV --cutoff mean:1e308", ["--cutoff 'mean:1e308'", "mean:FACTOR"]),
-    ("train ENV --policy linear --hidden 8", ["--hidden does nothing with --policy linear", "leave it out"]),
+    ("train ENV --policy linear --hidden 8", ["--hidden has no effect with --policy linear", "remove it"]),
 ]
 
 BUILT = [

@@ -176,7 +176,7 @@ def test_flags_are_converted(name, text, value):
     ],
 )
 def test_values_of_other_types_are_refused_by_name(name, value):
-    with pytest.raises(InputError, match=f"^place: `{name}` .* it takes "):
+    with pytest.raises(InputError, match=f"^place: `{name}` .* it must be "):
         from_values({name: value}, "place")
 
 
@@ -310,11 +310,11 @@ def test_a_preset_of_another_strategy_gives_the_problem_alone_and_says_so(tmp_pa
     }
     (line,) = said
     assert "preset CartPole-v1 was tuned for ars" in line
-    assert "population, sigma, top_directions are left out" in line
+    assert "population, sigma, top_directions are not used" in line
     config = configured(tmp_path, "CartPole-v1", "--strategy", "openai-es")
     assert (config.population, config.sigma, config.target_return) == (64, 0.1, 475.0)
     assert (
-        "was tuned for ars: with openai-es its population, sigma, lr, top_directions are"
+        "was tuned for ars; with openai-es, its population, sigma, lr, top_directions are"
         in capsys.readouterr().out
     )
     configured(tmp_path, "CartPole-v1", "--strategy", "ars")
@@ -355,7 +355,7 @@ def test_unknown_presets_are_named_with_their_nearest():
 
 @pytest.mark.parametrize("resources", [{"CPU": 0}, {"CPU": 0.0, "GPU": 0}])
 def test_workers_that_take_nothing_of_a_machine_are_refused(resources):
-    with pytest.raises(InputError, match=r"^`worker_resources` requests no resources: .* CPU 0.1$"):
+    with pytest.raises(InputError, match=r"^`worker_resources` requests no resources; .* CPU 0.1$"):
         Config(env="x", engine="ray", worker_resources=resources)
     for some in ({}, {"GPU": 0}, {"CPU": 0.1}, resources | {"slot": 1}):
         assert Config(env="x", engine="ray", worker_resources=some).worker_resources == some

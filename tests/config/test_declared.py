@@ -49,7 +49,7 @@ class Work:
         ({"holes": (2, 5)}, "^an odd hole$"),
         (
             {"tool": "drill", "teeth": 4},
-            r"^`teeth` does nothing with `tool` drill: leave it out \(for saw\)",
+            r"^`teeth` has no effect with `tool` drill; remove it \(it is for saw\)",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from escalade.cli import main as cli
     ("flag", "hint"),
     [
         ("--learning-rate", "; did you mean --lr?"),
-        ("--optimizer", ": use --strategy openai-es:optimizer=sgd"),
+        ("--optimizer", "; use --strategy openai-es:optimizer=sgd"),
         ("--gpu", "; did you mean --device?"),
     ],
 )

@@ -182,10 +182,10 @@ def test_a_cell_outside_of_a_chain_has_no_memory():
             {"policy": "qqq"},
             "unknown `policy` 'qqq': it must be one of linear, mlp, .*small-cnn, or package.module:factory",
         ),
-        ({"policy": "nature", "hidden": [8]}, "`hidden` does nothing with `policy` nature: leave it out"),
+        ({"policy": "nature", "hidden": [8]}, "`hidden` has no effect with `policy` nature; remove it"),
         (
             {"policy": "nets:small", "hidden": [8]},
-            "`hidden` does nothing with `policy` nets:small, which is given inputs and outputs: leave it out",
+            "`hidden` has no effect with `policy` nets:small, which takes only inputs and outputs; remove it",
         ),
     ],
 )

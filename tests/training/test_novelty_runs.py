@@ -74,7 +74,7 @@ def test_the_same_bits_after_a_resume_and_with_other_evaluations(whole, tmp_path
 def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --workers 0 --run-dir {tmp_path / 'run'}"
     for more, message in (
-        ("--novelty ns", "--novelty does nothing without --behaviour"),
+        ("--novelty ns", "--novelty needs --behaviour"),
         ("--novelty nsx --behaviour ram", "--novelty nsx must be ns, nsr or nsra"),
         ("--novelty ns --behaviour info:where --info-keys novelty", "--info-keys novelty: there is a column"),
         (

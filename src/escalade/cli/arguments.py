@@ -12,7 +12,7 @@ from escalade.config.commands import default_of, flag, form
 from escalade.config.conversion import Values, convert
 from escalade.config.options import OPTIONS
 from escalade.config.strategy_text import split_strategy
-from escalade.config.synonyms import meant
+from escalade.config.synonyms import suggest_option
 from escalade.errors import InputError
 from escalade.support.output import printing
 
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
             raise InputError(with_flags(f"{name} {self.refusals[name]}", self.flags()))
         if not name.startswith("--"):
             self.error(f"unexpected {unknown!r}")
-        self.error(with_flags(f"unknown flag {name} here{meant(name, self.flags())}", self.flags()))
+        self.error(with_flags(f"unknown flag {name} here{suggest_option(name, self.flags())}", self.flags()))
 
     def flags(self) -> dict[str, str]:
         """Return the command's flags by the names of the arguments that they set."""

@@ -1,4 +1,4 @@
-"""Checks of options beyond type and bounds: of one value alone, and of several together."""
+"""Checks of options beyond types and bounds, of single values and of combinations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from escalade.support.registry import check_named
 
 
 def check_wrappers(texts: Sequence[str]) -> None:
-    """Refuse text that names no wrapper."""
+    """Refuse texts that do not name a wrapper."""
     for text in texts:
         wrapping.parse(text)
 
@@ -29,46 +29,46 @@ def check_recorders(texts: Sequence[str]) -> None:
 
 
 def check_action_map(text: str) -> None:
-    """Refuse an action map that has an unknown name in it.
+    """Refuse an action map with an unknown name.
 
     Raises:
-        InputError: it has one.
+        InputError: a name is unknown.
     """
     for name in text.split(","):
         check_named("action_map", name, BOUNDINGS)
 
 
 def check_crop(crop: Sequence[int]) -> None:
-    """Refuse the part of an image that ends before it starts."""
+    """Refuse a part of an image that ends before it starts."""
     shown = ",".join(map(str, crop))
     if any(not 0 <= first < last for first, last in zip(crop[::2], crop[1::2], strict=True)):
         raise InputError(f"`crop` {shown}: each end must be above its start, and each start at least 0")
 
 
 def check_resources(resources: Mapping[str, Any]) -> None:
-    """Refuse resources of a worker that Ray would refuse, or that are none."""
+    """Refuse worker resources that are invalid in Ray or request nothing."""
     for name, amount in resources.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             raise InputError(f"`worker_resources` {name} {amount!r} must be a number of at least 0")
     if not any({"CPU": 1, **resources}.values()):
-        raise InputError("`worker_resources` requests no resources: give a share, such as CPU 0.1")
+        raise InputError("`worker_resources` requests no resources; request a share, such as CPU 0.1")
 
 
 def check_together(options: Mapping[str, Field[Any]], values: Mapping[str, Any]) -> None:
-    """Check the values of all options together, once each of them is right.
+    """Check combinations of options whose single values are valid.
 
     Raises:
-        InputError: two do not go together; the message names them and what to do about it.
+        InputError: two options exclude each other; the message names them and what to do about it.
     """
     if values["novelty"] is not None and values["behaviour"] is None:
-        raise InputError("`novelty` does nothing without `behaviour`")
+        raise InputError("`novelty` needs `behaviour`; set it too")
     _check_info_keys(values["info_keys"], () if values["novelty"] is None else values["novelty"].columns)
     if ":" in values["policy"]:
         for name in readers_of(options["policy"]):
             if values[name] != options[name].default:
                 raise InputError(
-                    f"`{name}` does nothing with `policy` {values['policy']}, which is given inputs and "
-                    "outputs: leave it out"
+                    f"`{name}` has no effect with `policy` {values['policy']}, which takes only inputs and "
+                    "outputs; remove it"
                 )
 
 
@@ -80,5 +80,5 @@ def _check_info_keys(keys: Sequence[str], further: Collection[str]) -> None:
     taken = [*COLUMNS, *further]
     for key in keys:
         if not set(taken).isdisjoint(info_columns([key])):
-            raise InputError(f"`info_keys` {key}: there is a column of that name already: leave it out")
+            raise InputError(f"`info_keys` {key}: a column has that name already; remove it")
         taken += info_columns([key])

@@ -1,4 +1,4 @@
-"""Options as they are typed, in words for ``--help``, and the command that trains with a config."""
+"""Options on the command line: flags, value forms, defaults, and the command that trains with a config."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from escalade.config.types import alternatives
 
 
 def form(name: str) -> str:
-    """The form that its value is written in, such as ``N`` or ``{tanh,relu}``."""
+    """Return the form of an option's value, such as ``N`` or ``{tanh,relu}``."""
     given: str | None = OPTIONS[name].metadata["form"]
     choices = OPTIONS[name].metadata["choices"]
     if given or choices:
@@ -21,7 +21,7 @@ def form(name: str) -> str:
 
 
 def default_of(name: str) -> str:
-    """The option's default, in words."""
+    """Describe an option's default."""
     option = OPTIONS[name]
     if option.default is None:
         return str(option.metadata["unset"])
@@ -36,45 +36,47 @@ _FORMS: dict[Any, str] = {int: "N", float: "X", str: "NAME", tuple: "N,N,...", d
 
 
 def flag(name: str) -> str:
-    """``target_return`` as ``--target-return``."""
+    """Return the flag of an option or argument: ``target_return`` becomes ``--target-return``."""
     given = OPTIONS[name].metadata["flag"] if name in OPTIONS else None
     return "--" + (given or name).replace("_", "-")
 
 
 def changed(config: Config) -> list[str]:
-    """Names of the options that are not at their defaults, without the run's folder and its preset."""
+    """Return the options that differ from their defaults, without the run folder and the preset."""
     plain, known = Config(env=config.env), OPTIONS.keys() - {"run_dir", "preset"}
     return [name for name in OPTIONS if name in known and getattr(config, name) != getattr(plain, name)]
 
 
 _TOGETHER = {"population", "lr", "strategy", "strategy_options"}
-"""Options whose defaults depend on each other: see :class:`Config`."""
+"""Options whose defaults depend on each other; see :class:`Config`."""
 
 
-def _typed(config: Config) -> list[str]:
-    """Names of the options that a command has to give, where left out they would mean something else."""
+def _needed(config: Config) -> list[str]:
+    """Return the options that a command must set, as their defaults would be different."""
     names = set(changed(config))
     if names & _TOGETHER:
         names |= {"population", "lr"}
-    if config.start_from is not None:  # what is left out comes from there
+    if config.start_from is not None:  # the other run supplies these options unless they are set
         names |= {
             name for name, option in OPTIONS.items() if option.metadata["group"] in ("policy", "frames")
         }
-    # With start_from, None is given too: the policy there may have a value. Flags without value have no None.
-    told = {name for name in names if getattr(config, name) is not None or (config.start_from and form(name))}
-    return [name for name in OPTIONS if name in told and name != "env"]
+    # With start_from, None is set too, as the other run may have a value. Boolean flags cannot be None.
+    needed = {
+        name for name in names if getattr(config, name) is not None or (config.start_from and form(name))
+    }
+    return [name for name in OPTIONS if name in needed and name != "env"]
 
 
 def train_command(config: Config) -> str:
-    """The ``escalade train`` that trains with this config, in a new folder; quoted for a shell."""
+    """Return the ``escalade train`` command for this config in a new folder, quoted for a shell."""
     typed = ["escalade", "train", config.env, flag("preset"), "none"]
-    for name in _typed(config):
+    for name in _needed(config):
         typed += words(name, getattr(config, name))
     return shlex.join(typed)
 
 
 def text_of(value: Any) -> str:
-    """An option's value as a flag takes it."""
+    """Return an option's value as text for its flag."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -85,12 +87,12 @@ def text_of(value: Any) -> str:
 
 
 def words(name: str, value: Any) -> list[str]:
-    """The words by which an option is typed: its flag and the value, or the flag alone."""
+    """Return the command-line words of an option: its flag and value, or the flag alone."""
     if isinstance(value, bool):
         return [flag(name if value else f"no_{name}")]
     typed: list[str] = []
     for one in value if OPTIONS[name].metadata["repeats"] else (value,):
         text = text_of(one)
-        # What begins with a dash would be taken for a flag of its own.
+        # A value that begins with a dash would be taken for a flag.
         typed += [f"{flag(name)}={text}"] if text.startswith("-") else [flag(name), text]
     return typed

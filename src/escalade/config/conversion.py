@@ -1,4 +1,4 @@
-"""Options from text, TOML and Python values, and back."""
+"""Conversion of options from text, TOML and Python values, and back to TOML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from escalade.config.options import HINTS, OPTIONS, Config
 from escalade.config.strategy_text import split_strategy
-from escalade.config.synonyms import meant
+from escalade.config.synonyms import suggest_option
 from escalade.config.types import as_type, describe
 from escalade.errors import InputError, about
 from escalade.storage.files import read_text
@@ -21,10 +21,10 @@ Values = dict[str, Any]
 
 
 def convert(name: str, value: Any) -> Any:
-    """Turn a flag's text, or a TOML or Python value, into what the option ``name`` holds.
+    """Convert a flag's text, or a TOML or Python value, to the type of the option ``name``.
 
     Raises:
-        InputError: it cannot be; the message names the option and what it takes.
+        InputError: the value is invalid; the message names the option and its type.
     """
     annotation = HINTS[name]
     if isinstance(value, np.generic | os.PathLike):
@@ -33,30 +33,34 @@ def convert(name: str, value: Any) -> Any:
         value = [part.strip() for part in value.split(",") if part.strip()]
     try:
         return as_type(annotation, value)
-    except InputError:  # a ValueError too, and already in words
+    except InputError:  # is a ValueError too, and already has a message
         raise
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
-        raise InputError(f"`{name}` {value!r:.200} is not valid: it takes {describe(annotation)}") from None
+        raise InputError(f"`{name}` {value!r:.200} is not valid; it must be {describe(annotation)}") from None
 
 
 def from_values(values: Mapping[str, Any], where: str = "") -> Values:
-    """Check option names and types of TOML or Python values.
+    """Check the names of TOML or Python options, and convert their values.
+
+    Args:
+        values: values by option.
+        where: file of the values, for errors.
 
     Raises:
-        InputError: an unknown option, named with its nearest, one that went, or a value of another type.
+        InputError: an option is unknown, named with the nearest known option, or a value is invalid.
     """
     with about(where):
         if unknown := [name for name in values if name not in OPTIONS]:
             names = {name: name for name in OPTIONS}
-            raise InputError(f"unknown option {unknown[0]!r}{meant(unknown[0], names)}")
+            raise InputError(f"unknown option {unknown[0]!r}{suggest_option(unknown[0], names)}")
         return split_strategy({name: convert(name, value) for name, value in values.items()})
 
 
 def read_toml(path: str | os.PathLike[str]) -> Values:
-    """Options of a TOML file.
+    """Read the options in a TOML file.
 
     Raises:
-        InputError: it cannot be read, is not TOML, or holds an unknown or mistyped option.
+        InputError: the file cannot be read, is not TOML, or has an unknown option or an invalid value.
     """
     return from_values(parse_toml(path), os.fspath(path))
 
@@ -65,32 +69,32 @@ def parse_toml(path: str | os.PathLike[str]) -> Values:
     """Parse a TOML file.
 
     Raises:
-        InputError: it cannot be read, or is not TOML.
+        InputError: the file cannot be read or is not TOML.
     """
     try:
         return tomllib.loads(read_text(path, "config file"))
-    except InputError:  # a ValueError too, and already in words
+    except InputError:  # is a ValueError too, and already has a message
         raise
-    except ValueError as problem:  # TOMLDecodeError is one, and so is a number of too many digits
+    except ValueError as problem:  # TOMLDecodeError, or a number with too many digits
         raise InputError(f"config file {path} is not TOML: {problem}") from None
 
 
 def to_toml(config: Config) -> str:
-    """The TOML text that :func:`read_toml` reads back. It says every option, so that nothing fills it in.
+    """Return TOML text for :func:`read_toml` that sets every option, so that no defaults apply.
 
-    What is None reads ``"none"``; but for the run's folder, which is then left out.
+    None is written as ``"none"``, except for the run folder, which is then omitted.
     """
     values = {name: "none" if value is None else value for name, value in vars(config).items()}
     if config.run_dir is None:
         del values["run_dir"]
     for name in ("env_kwargs", "strategy_options"):
-        if "null" in (text := json.dumps(values[name])):  # which TOML has not: the JSON text says it
+        if "null" in (text := json.dumps(values[name])):  # TOML has no null, so write JSON text
             values[name] = text
     return toml_text(values)
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """TOML of plain values; those that are None are left out."""
+    """Return TOML text of plain values, without those that are None."""
     lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
     return "\n".join(lines) + "\n"
 
@@ -99,7 +103,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # A JSON string is a TOML basic string, but for DEL and the escapes of what lies beyond 16 bits.
+        # JSON strings are TOML basic strings, except for DEL and escapes of characters beyond 16 bits.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"

@@ -1,4 +1,4 @@
-"""The declaration of an option: what it may be stands with it, and is checked from there."""
+"""Declarations of options, with their allowed values, and the checks against them."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ _BOUNDS = {"min": ("at least", ge), "above": ("above", gt), "below": ("below", l
 
 @dataclass(frozen=True)
 class Declaration:
-    """Limits of an option, and facts for ``--help`` and resuming."""
+    """Limits of an option, and its properties in ``--help`` and on resume."""
 
     group: str
-    """The heading of ``--help`` that it stands under."""
+    """The heading of the option in ``--help``."""
     help: str
-    """Its effect, in one line."""
+    """A noun phrase for ``--help``."""
     form: str | None = None
-    """The form of its value, such as ``N``; None if its type says that."""
+    """The form of the value, such as ``N``; None to derive it from the type."""
     choices: Collection[str] = ()
-    """The names it takes, if its type does not list them, such as a registry. Options that only some entries
-    of a registry read (:attr:`Entry.options`) are refused with the others."""
+    """Allowed names, such as a registry, unless the type lists them. Options that only some entries of a
+    registry read (:attr:`Entry.options`) are refused with the other entries."""
     own: str = ""
-    """The form of what else it takes, of the user's own: with a colon in it."""
+    """The form of the user's own values, which contain a colon."""
     min: float | None = None
-    """The least that a number, or each of several, may be."""
+    """The minimum of a number, or of each of several."""
     above: float | None = None
     below: float | None = None
     max: float | None = None
     lengths: Collection[int] = ()
-    """The numbers of numbers that it may hold."""
+    """The allowed lengths of a tuple."""
     check: Callable[[Any], object] | None = None
-    """Refuses values that are otherwise right, with an :class:`InputError`."""
+    """A further check, which raises :class:`InputError`."""
     unset: str = "none"
-    """The meaning of None."""
+    """The meaning of None, for ``--help``."""
     resumable: bool = False
-    """True if it may change when a run is resumed."""
+    """True if the option may change when a run is resumed."""
     free: bool = False
-    """True if no result of a run depends on it."""
+    """True if the option does not affect results."""
     settled: bool = False
-    """True if a run settles it by its environment when it is not given."""
+    """True if a run derives the option from its environment when it is not set."""
     flag: str | None = None
-    """Its flag, if that is not its name."""
+    """The name of the flag, if it differs from the option's."""
     repeats: bool = False
-    """True if its flag may be given several times."""
+    """True if the flag may be repeated."""
     rare: bool = False
-    """True if only ``--help-all`` lists it."""
+    """True if only ``--help-all`` lists the flag."""
 
 
 def option(group: str, default: Any, help: str, **declared: Any) -> Any:
-    """A field of a config's dataclass; its metadata are those of a :class:`Declaration`."""
+    """Return a dataclass field whose metadata are the attributes of a :class:`Declaration`."""
     metadata = vars(Declaration(group, help, **declared))
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -63,10 +63,10 @@ def option(group: str, default: Any, help: str, **declared: Any) -> Any:
 
 
 def check_declared(options: Mapping[str, Field[Any]], values: Mapping[str, Any]) -> None:
-    """Check each of ``values`` against what is declared of its option.
+    """Check each of ``values`` against the declaration of its option.
 
     Raises:
-        InputError: one is not as declared; the message names it and the mend.
+        InputError: a value is not allowed; the message names it and what to do about it.
     """
     given = [name for name, value in values.items() if value not in (options[name].default, {}, ())]
     for name in given:
@@ -75,8 +75,8 @@ def check_declared(options: Mapping[str, Field[Any]], values: Mapping[str, Any])
         chosen, readers = values[chooser], readers_of(option)
         for name, able in readers.items():
             if name in given and chosen in option.metadata["choices"] and chosen not in able:
-                use = f"leave it out (for {', '.join(able)})"
-                raise InputError(f"`{name}` does nothing with `{chooser}` {chosen}: {use}")
+                fix = f"remove it (it is for {', '.join(able)})"
+                raise InputError(f"`{name}` has no effect with `{chooser}` {chosen}; {fix}")
 
 
 def _check_value(name: str, value: Any, declared: Mapping[str, Any]) -> None:
@@ -100,7 +100,7 @@ def _check_value(name: str, value: Any, declared: Mapping[str, Any]) -> None:
 
 
 def readers_of(chooser: Field[Any]) -> dict[str, list[str]]:
-    """The options that only some entries of a registry read, and by whom; none where there is no registry."""
+    """Map the options that only some entries of the registry read to those entries."""
     choices = chooser.metadata["choices"]
     entries = choices.items() if isinstance(choices, dict) else ()
     readers: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The options of the environment: what is trained on, and how it is seen."""
+"""The options of the environment and its observations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from escalade.envs.backends import CHOICES as BACKEND_CHOICES
 from escalade.errors import InputError
 from escalade.rollout import cutoff, rewards
 
-_INT32 = 2**31 - 1  # the most that simulators can hold
+_INT32 = 2**31 - 1  # the largest count that simulators can hold
 _OF_TRAINING = ("env", "seed", "cutoff", "reward")
 _environment = partial(option, "environment")
 _more_environment = partial(_environment, rare=True)
@@ -20,15 +20,15 @@ _frames = partial(option, "frames", rare=True)
 
 
 class SkippedFrames(str):
-    """The text of a frame skip: steps for which an action is repeated, ``4``; or ``4:max``, which also pools.
+    """Parsed text of a frame skip: ``4`` repeats each action for 4 steps, ``4:max`` also pools frames.
 
     Raises:
-        InputError: it is neither.
+        InputError: the text has a different form.
     """
 
     steps: int
     pools: bool
-    """True if an observation is the maximum of the last two of these steps (Mnih et al. 2015)."""
+    """True if an observation is the maximum of the last two of these frames (Mnih et al. 2015)."""
 
     def __new__(cls, text: str | int) -> SkippedFrames:
         made = super().__new__(cls, text)
@@ -36,7 +36,7 @@ class SkippedFrames(str):
         made.steps = int(steps) if steps.isascii() and steps.isdecimal() and len(steps) < 11 else 0
         made.pools = bool(colon)
         if not 1 + made.pools <= made.steps <= _INT32 or (colon and how != "max"):
-            raise InputError(f"`frame_skip` {text!r} must be a number of steps, such as 4, or 4:max")
+            raise InputError(f"`frame_skip` {text!r} must be a number of steps, as in 4 or 4:max")
         return made
 
 
@@ -50,20 +50,25 @@ class EnvironmentOptions:
     env_kwargs: dict[str, Any] = _environment({}, "arguments of the environment", form="JSON")
     backend: str = _environment("auto", "simulator backend", choices=BACKEND_CHOICES, settled=True)
     device: str = _more_environment(
-        "cpu", "device of a batched world and of its policies: cpu, cuda, cuda:1, mps", form="DEVICE"
+        "cpu", "device of a batched world and its policies: cpu, cuda, cuda:1, mps", form="DEVICE"
     )
     max_episode_steps: int | None = _environment(
-        None, "step limit of an episode", unset="its own, or 5,000", min=1, max=_INT32, settled=True
+        None,
+        "step limit of an episode",
+        unset="the environment's, or 5,000",
+        min=1,
+        max=_INT32,
+        settled=True,
     )
     fresh_environments: bool = _more_environment(
-        False, "build a new environment for every episode, if one carries something over to the next"
+        False, "new environment for every episode, for environments that carry state over to the next one"
     )
     cutoff: cutoff.Cutoff | None = _more_environment(
         None, f"cap on training episodes: {cutoff.FORMS}", form="CAP", unset=cutoff.UNSET, settled=True
     )
     early_end: int | tuple[int, ...] | None = _more_environment(
         None,
-        "end episodes after this many steps of negative reward in a row; the first FROM steps do not count",
+        "consecutive steps of negative reward that end an episode; the first FROM steps do not count",
         form="STEPS,FROM",
         unset="no early ends",
         min=1,
@@ -77,37 +82,37 @@ class EnvironmentOptions:
         repeats=True,
         check=check_wrappers,
     )
-    seed: int = _environment(0, "the same seed gives the same bits", min=0, max=2**63 - 1)
+    seed: int = _environment(0, "seed; the same seed gives a bit-identical run", min=0, max=2**63 - 1)
     reward: rewards.Reward | None = _more_environment(
         None,
-        "reward of training: an entry of a step's info, less a bonus for survival, at least so much; "
+        "reward of training: an entry of a step's info, minus a bonus for survival, with a lower bound; "
         f"{rewards.FORMS}",
         form="REWARD",
         unset="the environment's",
     )
-    grayscale: bool = _frames(False, "images in grey")
+    grayscale: bool = _frames(False, "grayscale images")
     crop: tuple[int, ...] = _frames(
         (),
-        "part of an image that is kept: rows, or rows and columns",
+        "visible part of an image: rows, or rows and columns",
         form="TOP,BOTTOM,LEFT,RIGHT",
         lengths=(0, 2, 4),
         check=check_crop,
     )
     resize: tuple[int, ...] = _frames(
-        (), "size of images, or one number for both", form="HEIGHT,WIDTH", min=1, lengths=(0, 1, 2)
+        (), "size of images; one number for squares", form="HEIGHT,WIDTH", min=1, lengths=(0, 1, 2)
     )
     frame_skip: SkippedFrames | None = _frames(
         None,
-        "steps for which an action is repeated; N:max: see the maximum of the last two, as games flicker",
+        "steps per action; N:max observes the maximum of the last two frames, as games flicker",
         form="N[:max]",
         unset="the environment's",
     )
-    frame_stack: int = _frames(1, "the latest frames that make one observation", min=1, max=1000)
-    noop_max: int = _frames(0, "Atari: start with 1 to this many no-ops; 0 for none", min=0)
+    frame_stack: int = _frames(1, "latest frames in one observation", min=1, max=1000)
+    noop_max: int = _frames(0, "Atari: maximum no-ops at the start, from 1; 0 for no no-ops", min=0)
     sticky_actions: float | None = _frames(
-        None, "Atari: probability that the last action is repeated", unset="the environment's", min=0, below=1
+        None, "Atari: probability of repeating the last action", unset="the environment's", min=0, below=1
     )
 
 
 CHECKED = tuple(one.name for one in fields(EnvironmentOptions) if one.name not in _OF_TRAINING)
-"""Options of a check, which plays the environment's own rewards to their end."""
+"""Options of ``check``, which plays whole episodes with the environment's own rewards."""

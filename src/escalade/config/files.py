@@ -1,6 +1,6 @@
-"""A config in a run folder, and the code to import that files there may name.
+"""Configs in run folders, and checks of the code that they name.
 
-A checkpoint may not name any that config.toml does not: it may be a stranger's file.
+A checkpoint may come from a stranger, so it may only name code to import that config.toml names too.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from escalade.rollout.behaviour import Behaviour
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
 
-_EVOLVED = "evolve"  # the run's kind in config.toml; a run of train has no such entry
+_EVOLVED = "evolve"  # value of "run" in config.toml, which runs of train do not have
 _PLAYED = ("env", "strategy", "policy", "wrappers")
-"""Options that a policy is played with."""
+"""Options that may name code and that playing a policy needs."""
 _NAMING = (*_PLAYED, "behaviour", "recorder")
 
 Guard = Callable[[Mapping[str, Any]], None]
-"""Checks the options that a file records, and raises :class:`InputError` for code that it may not name."""
+"""A function that checks the options in a file, and raises :class:`InputError` for code it may not name."""
 
 
 def new_folder(config: Config, runs: AnyPath = "runs") -> RunFolder:
-    """A new folder for a run of ``config``, in ``runs`` unless it names one, with its config.toml.
+    """Create the folder of a run, with config.toml, at ``config.run_dir`` or with a new name in ``runs``.
 
     Raises:
-        InputError: the folder cannot be made, or holds a run already.
+        InputError: the folder cannot be created, or already holds a run.
     """
     subject = config.env.rpartition(":")[2]
     folder = RunFolder.create(
@@ -45,22 +45,22 @@ def write_config(folder: RunFolder, config: Config) -> None:
 
 
 def read_config(folder: RunFolder) -> Config:
-    """The config that a run was started (or last resumed) with.
+    """Read the config that a run was started or last resumed with.
 
     Raises:
-        InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
+        InputError: config.toml cannot be read, or has an unknown option or an invalid value.
     """
     found = read_either(folder)
     if not isinstance(found, Config):
-        raise InputError(f"{folder.path} is a run of escalade.evolve: it is resumed and loaded in Python")
+        raise InputError(f"{folder.path} is a run of escalade.evolve; resume or load it in Python")
     return found
 
 
 def read_either(folder: RunFolder) -> Config | dict[str, Any]:
-    """The config of a run of :func:`escalade.train`, or the facts in that of a run of ``evolve``.
+    """Read the config of a run of :func:`escalade.train`, or the facts of a run of ``evolve``.
 
     Raises:
-        InputError: config.toml cannot be read, or holds an unknown, mistyped or impossible option.
+        InputError: config.toml cannot be read, or has an unknown option or an invalid value.
     """
     values = parse_toml(folder.config)
     if values.get("run") == _EVOLVED:
@@ -71,7 +71,7 @@ def read_either(folder: RunFolder) -> Config | dict[str, Any]:
 
 
 def is_evolved(folder: RunFolder) -> bool:
-    """Return whether the folder is that of a run of :func:`escalade.evolve`.
+    """Return whether the folder holds a run of :func:`escalade.evolve`.
 
     Raises:
         InputError: config.toml cannot be read.
@@ -80,35 +80,35 @@ def is_evolved(folder: RunFolder) -> bool:
 
 
 def code_named(values: Mapping[str, Any]) -> list[str]:
-    """The options that name code to import, of those that a policy is played with."""
+    """Return the options that name code to import, among those that playing a policy needs."""
     return list(dict.fromkeys(name for name, _ in _code(values) if name in _PLAYED))
 
 
 def of_a_script(values: Mapping[str, Any]) -> list[str]:
-    """The code of a script that a config names, such as ``__main__:MyEnv``: no other process finds it."""
+    """Return code such as ``__main__:MyEnv``, which only the process of its script can import."""
     return [text for name, text in _code(values) if text.startswith("__main__:") and name != "recorder"]
 
 
 def known_to(folder: RunFolder, changes: Mapping[str, Any] | None = None) -> Guard:
-    """A guard for checkpoints of a run: they name the code that its config.toml names, or ``changes``."""
+    """Return a guard that lets a run's checkpoints name the code in its config.toml or in ``changes``."""
 
     def check(values: Mapping[str, Any]) -> None:
         if named := _code(values):
             known = _code(vars(read_config(folder)) | dict(changes or {}))
             if unknown := _unknown(named, known):
-                mend = f"write it into {folder.config} if you know it"
-                raise InputError(f"a checkpoint names {unknown}, which config.toml does not: {mend}")
+                fix = f"if you trust this code, write it into {folder.config}"
+                raise InputError(f"a checkpoint names {unknown}, which config.toml does not; {fix}")
 
     return check
 
 
 def _unknown(named: list[tuple[str, str]], known: list[tuple[str, str]]) -> str:
-    """The first of ``named`` that is not ``known``, in words; empty if all are."""
+    """Describe the first of ``named`` that is not in ``known``, or return an empty string."""
     return next((f"`{name}` {text}" for name, text in named if (name, text) not in known), "")
 
 
 def _code(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Options and the code in them, ``package.module:Name``."""
+    """Return pairs of an option and the code in it, ``package.module:Name``."""
     named = ((name, values.get(name) or ()) for name in _NAMING)
     each = ((name, text) for name, value in named for text in ((value,) if isinstance(value, str) else value))
     return [

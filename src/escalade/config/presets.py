@@ -1,7 +1,7 @@
-"""One TOML file a preset: what to train an environment with, and the result that reached, once measured.
+"""Presets: tuned options of environments, and their measured results, in one TOML file each.
 
-A preset is called like its file below ``tuned/``. One that is called like an environment is that one's own;
-the others, such as ``openai/humanoid``, which are the settings of earlier systems, are asked for by name.
+The name of a preset is the path of its file below ``tuned/``. A preset with the name of an environment
+applies to it by default. The others, such as ``openai/humanoid``, are settings of earlier systems.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _FOLDER = Path(__file__).parent / "tuned"
 OF_STRATEGY = {name for name, option in OPTIONS.items() if option.metadata["group"] == "strategy"} | {
     *("cutoff", "action_noise", "episodes_per_member", "episode_seeds")
 }
-"""Options that were tuned for a preset's strategy. The rest is the problem, which all strategies are given
-alike: the environment with its frames and reward, the policy, evaluation, target and budget."""
+"""Options that were tuned for a preset's strategy. The others define the problem, which is the same for all
+strategies: the environment with its frames and reward, the policy, evaluation, target and budget."""
 GAMES = "ALE/games"
-"""The preset of all games that have none of their own."""
+"""The preset of all Atari games without a preset of their own."""
 _LOOKS = {"policy", "env_kwargs", "wrappers", "grayscale", "crop", "resize", "frame_stack"}
-"""Options of a policy and of its picture of a game: whoever gives one chooses all of them."""
+"""Options of the policy and its view of a game. If the user sets any of them, :data:`GAMES` is not used."""
 
 
 @dataclass(frozen=True)
@@ -36,25 +36,25 @@ class Preset:
     name: str
     options: Values
     result: dict[str, Any] | None
-    """None where nobody has measured it."""
+    """None if the preset was not measured."""
 
 
 def names() -> list[str]:
-    """The names of the presets, sorted."""
+    """Return the names of the presets, sorted."""
     return sorted(
         str(path.relative_to(_FOLDER).with_suffix("").as_posix()) for path in _FOLDER.rglob("*.toml")
     )
 
 
 def read(name: str) -> Preset:
-    """The preset called ``name``.
+    """Read the preset called ``name``.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such preset.
     """
     if name not in names():
         raise InputError(
-            f"there is no preset {name!r}{nearest(name, names())}: 'escalade presets' lists them"
+            f"there is no preset {name!r}{nearest(name, names())}; 'escalade presets' lists all presets"
         )
     content = parse_toml(_FOLDER / f"{name}.toml")
     return Preset(name, from_values(content["config"], name), content.get("result"))
@@ -63,18 +63,18 @@ def read(name: str) -> Preset:
 def options(
     env: str, preset: str | None, given: Values | None = None, say: Callable[[str], None] | None = None
 ) -> Values:
-    """Options for ``env``: of its own preset with ``auto``, of a named one, or none with None or ``none``.
+    """Return the options of a preset that apply to ``env``.
 
-    Its own preset is the one made for the environment with these ``env_kwargs``: of those made for ``env``
-    with arguments that are all given, the one with the most.
+    With ``auto``, the preset is the one for ``env`` with the ``env_kwargs`` in ``given``. If several presets
+    have a subset of these arguments, it is the one with the most.
 
     Args:
         env: a Gymnasium id.
-        preset: ``auto``, a name, ``none`` or None.
-        given: options that win over the preset's. Where their ``strategy`` or ``policy`` is another than the
-            preset's, what was tuned for the preset's is left out; ``hidden`` asks for an MLP instead of a
+        preset: ``auto``, a name, or ``none`` or None for no options.
+        given: options that override the preset's. If their ``strategy`` or ``policy`` differs from the
+            preset's, the options tuned for the preset's are omitted. ``hidden`` implies an MLP instead of a
             linear or quadratic policy.
-        say: called with a line that names what is left out for another strategy.
+        say: function called with a line that names the options omitted because of a different strategy.
 
     Raises:
         InputError: there is no preset of that name.
@@ -84,7 +84,7 @@ def options(
     if name in (None, "none"):
         return {}
     found = read(str(name)).options
-    # Another name for the same environment, which needs no arguments.
+    # The environment's own name for what the preset makes with arguments.
     if env == name != found.get("env", env):
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
     found = _with_policy(found, given)
@@ -96,8 +96,8 @@ def options(
         left_out += found["strategy_options"]
     if say is not None and left_out:
         say(
-            f"preset {name} was tuned for {found['strategy']}: with {given['strategy']} its "
-            f"{', '.join(left_out)} are left out; environment, policy, evaluation, target and limits stay"
+            f"preset {name} was tuned for {found['strategy']}; with {given['strategy']}, its "
+            f"{', '.join(left_out)} are not used; environment, policy, evaluation, target and limits are"
         )
     return {option: value for option, value in found.items() if option not in OF_STRATEGY}
 
@@ -105,13 +105,19 @@ def options(
 def layer(
     given: Values, begun: Values, preset: str | None, say: Callable[[str], None] | None = None
 ) -> Config:
-    """The config of what is ``given``, over what a policy to begin with brings, over a preset.
+    """Build a config from ``given``, which overrides ``begun``, which overrides a preset.
 
-    Arguments of the environment are put over the preset's one by one, as it was tuned with those. A preset
-    named in ``given`` takes precedence over ``preset``; the config holds the name of the one in use.
+    Arguments of the environment override the preset's one by one. A preset named in ``given`` takes
+    precedence over ``preset``. The config records the name of the preset in use.
+
+    Args:
+        given: options of the user.
+        begun: options of the run that supplies the initial policy.
+        preset: ``auto``, a name, ``none`` or None.
+        say: see :func:`options`.
 
     Raises:
-        InputError: they do not go together, or there is no such preset; see :func:`options`.
+        InputError: the options exclude each other, or there is no such preset.
     """
     env, preset = given.get("env") or "", given.get("preset", preset)
     if preset == "auto":
@@ -123,7 +129,7 @@ def layer(
 
 
 def _with_policy(found: Values, given: Values) -> Values:
-    """A preset's options, without those of its policy where ``given`` asks for another."""
+    """Return a preset's options, without those of its policy if ``given`` selects a different one."""
     before: str = found.get("policy", "mlp")
     policy: str = given.get("policy", before)
     if "policy" not in given and given.get("hidden") and before in ("linear", "quadratic"):
@@ -136,7 +142,7 @@ def _with_policy(found: Values, given: Values) -> Values:
 
 
 def _with_population(found: Values, given: Values) -> Values:
-    """A preset's options, without ``top_directions`` if the given population has fewer: then all count."""
+    """Return a preset's options, without ``top_directions`` if the population has fewer directions."""
     own, population = found.get("strategy_options", {}), given.get("population")
     if not isinstance(population, int) or own.get("top_directions", 0) <= population // 2:
         return found
@@ -144,13 +150,12 @@ def _with_population(found: Values, given: Values) -> Values:
 
 
 def _own(env: str, given: Values) -> str | None:
-    """The name of the preset made for ``env`` with the ``env_kwargs`` of ``given``, if there is one."""
+    """Return the name of the preset for ``env`` with the ``env_kwargs`` in ``given``, or None."""
     kwargs = given.get("env_kwargs", {})
     fitting = {env: 0} if env in names() else {}
     for name in names():
-        if not name.startswith(
-            env.rpartition("-v")[0] or env
-        ):  # settings of earlier systems are asked for by name
+        # Settings of earlier systems apply by name only.
+        if not name.startswith(env.rpartition("-v")[0] or env):
             continue
         made_for = parse_toml(_FOLDER / f"{name}.toml").get("config", {})
         needed = made_for.get("env_kwargs", {})

@@ -1,4 +1,4 @@
-"""A strategy and its options in one text, such as ``ars:top_directions=8``, and where they come from."""
+"""Parsing of a strategy with options, such as ``ars:top_directions=8``, and layers of options."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from escalade.support.registry import check_named
 
 
 def split_strategy(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``strategy`` as a name alone, and what else its text says beside the other ``strategy_options``.
+    """Move the options in the text of ``strategy`` into ``strategy_options``.
 
-    A class of the user's own is ``package.module:Class``, or ``package.module:Class:OPTION=VALUE``.
+    A class of the user's own has the form ``package.module:Class`` or ``package.module:Class:OPTION=VALUE``.
 
     Raises:
-        InputError: there is no such strategy, or its options are not ``OPTION=VALUE``.
+        InputError: there is no such strategy, or its options are not of the form ``OPTION=VALUE``.
     """
     text = values.get("strategy")
     name, _, assignments = str(text).partition(":")
@@ -28,17 +28,17 @@ def split_strategy(values: Mapping[str, Any]) -> dict[str, Any]:
         check_named("strategy", name, STRATEGIES)
     else:
         return dict(values)
-    said = {}
+    parsed = {}
     for assignment in assignments.split(","):
         option, _, value = assignment.partition("=")
         if not option.strip().isidentifier() or not value.strip():
             raise InputError(f"`strategy` {text} must be written as {name}:OPTION=VALUE,OPTION=VALUE")
-        said[option.strip()] = value_of(value.strip())
-    return {**values, "strategy": name, "strategy_options": values.get("strategy_options", {}) | said}
+        parsed[option.strip()] = value_of(value.strip())
+    return {**values, "strategy": name, "strategy_options": values.get("strategy_options", {}) | parsed}
 
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of which later layers win; a strategy's own are kept until a layer names another strategy."""
+    """Merge layers of options; later layers override, and a different strategy drops ``strategy_options``."""
     found: dict[str, Any] = {}
     for layer in layers:
         before = found.get("strategy", DEFAULT)
@@ -51,7 +51,7 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value_of(text: str) -> Any:
-    """The value that an option's text says: a number, true, false or none; anything else is text."""
+    """Parse the text of an option as a number, true, false or none; anything else stays text."""
     if text.lower() == "none":
         return None
     try:

@@ -7,7 +7,7 @@ from typing import Final
 
 from escalade.errors import nearest
 
-_MEANT: Final[dict[str, tuple[str, ...]]] = {
+_NAMES_ELSEWHERE: Final[dict[str, tuple[str, ...]]] = {
     "lr": ("learning_rate",),
     "population": ("popsize", "pop_size", "population_size"),
     "sigma": ("noise_std", "noise_stdev"),
@@ -21,10 +21,10 @@ _MEANT: Final[dict[str, tuple[str, ...]]] = {
     "run_dir": ("save",),
     "device": ("gpu", "cuda", "gpus"),
 }
-"""Options, and what other programs call them."""
+"""Names in other libraries by option."""
 
-SYNONYMS: Final = {word: option for option, words in _MEANT.items() for word in words}
-"""Words of other programs, and the options that they mean here."""
+SYNONYMS: Final = {word: option for option, words in _NAMES_ELSEWHERE.items() for word in words}
+"""Options by their names in other libraries."""
 
 
 OF_STRATEGIES: Final[dict[str, str]] = {
@@ -34,13 +34,13 @@ OF_STRATEGIES: Final[dict[str, str]] = {
     "weight_decay": "openai-es:weight_decay=0.01",
     "shaping": "openai-es:shaping=nes",
 }
-"""Option names that belong to strategies here, and the text of ``strategy`` that has them."""
+"""Options of strategies, with an example of how to set them."""
 
 
-def meant(word: str, options: Mapping[str, str]) -> str:
-    """Return ``"; did you mean X?"`` for a word that is no option; ``options`` says how each is written."""
+def suggest_option(word: str, options: Mapping[str, str]) -> str:
+    """Return ``"; did you mean X?"`` for an unknown word. ``options`` maps options to flags or names."""
     name = word.removeprefix("--").replace("-", "_")
     if name in OF_STRATEGIES:
-        return f": use `strategy={OF_STRATEGIES[name]}`"
+        return f"; use `strategy={OF_STRATEGIES[name]}`"
     option = SYNONYMS.get(name, "")
     return f"; did you mean {options[option]}?" if option in options else nearest(word, options.values())

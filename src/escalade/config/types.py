@@ -1,7 +1,7 @@
-"""Values of a type, from text, TOML or Python, and the types in words.
+"""Conversion of text, TOML and Python values to the types of options, and descriptions of these types.
 
-A type is that of an option: a plain one, or a subclass of ``str`` that reads its text when it is made. The
-latter compares, prints and is saved as its text, and raises an :class:`InputError` of its own.
+The type of an option is a plain type, or a subclass of ``str`` whose constructor parses the text. The latter
+is compared, printed and saved as its text, and raises its own :class:`InputError`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _WORDS: dict[Any, str] = {
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
-    """The types of a union; one alone otherwise."""
+    """Return the types of a union, or the type itself in a tuple."""
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
 def reads_text(annotation: Any) -> bool:
-    """Return whether values of this type read their text when they are made."""
+    """Return whether the constructor of this type parses text."""
     return any(
         isinstance(part, type) and issubclass(part, str) and part is not str
         for part in alternatives(annotation)
@@ -41,7 +41,7 @@ def reads_text(annotation: Any) -> bool:
 
 
 def describe(annotation: Any) -> str:
-    """Describe the values of this type, for someone who gave another."""
+    """Describe the values of this type, for errors."""
     if get_origin(annotation) is Literal:
         return "one of " + ", ".join(get_args(annotation))
     parts = alternatives(annotation)
@@ -53,22 +53,22 @@ def describe(annotation: Any) -> str:
 
 
 def absolute(path: Any) -> Any:
-    """Return a path of the user's as an absolute one: a simulator may change the working directory later."""
+    """Make a path absolute, as a simulator may change the working directory later."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or os.fspath(path).startswith("zoo:"):
         return path
     return os.path.join(os.getcwd(), os.fspath(path))
 
 
 def is_none(value: Any) -> bool:
-    """Return whether this is None, or the text that stands for it: TOML has no null."""
+    """Return True for None and for the text ``none``, as TOML has no null."""
     return value is None or (isinstance(value, str) and value.lower() == "none")
 
 
 def as_type(annotation: Any, value: Any) -> Any:
-    """The value as this type has it; text says numbers too, as flags and TOML's strings do.
+    """Convert a value to this type. Text is parsed, as flags and TOML strings may hold numbers.
 
     Raises:
-        TypeError, ValueError, LookupError, OverflowError: it cannot be.
+        TypeError, ValueError, LookupError, OverflowError: the value is invalid.
     """
     origin, choices = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
@@ -93,7 +93,7 @@ def _as_one_of(choices: tuple[Any, ...], value: Any) -> Any:
         if choice is not type(None):
             try:
                 return as_type(choice, value)
-            except InputError:  # a ValueError too, and already in words
+            except InputError:  # is a ValueError too, and already has a message
                 raise
             except (TypeError, ValueError, OverflowError):
                 continue
@@ -102,10 +102,10 @@ def _as_one_of(choices: tuple[Any, ...], value: Any) -> Any:
 
 def _as_tuple(kind: type, value: Any) -> tuple[Any, ...]:
     if is_none(value) or (isinstance(value, list) and len(value) == 1 and is_none(value[0])):
-        return ()  # as --wrap none is read
+        return ()  # for --wrap none
     if isinstance(value, str):
         value = [value] if kind is str else [part for part in value.split(",") if part]
-    if kind is int and isinstance(value, int):  # one number, as 64 on the command line
+    if kind is int and isinstance(value, int):  # a single number, like 64 on the command line
         value = [value]
     if not isinstance(value, list | tuple):
         raise TypeError
@@ -116,9 +116,9 @@ def _as_dict(value: Any) -> dict[str, Any]:
     value = json.loads(value) if isinstance(value, str) else value
     if not isinstance(value, dict):
         raise TypeError
-    # As a run records it, and reads it back when it is resumed: anything but plain values raises here.
+    # A resumed run must read the same values back, so anything but plain values raises here.
     found: dict[str, Any] = json.loads(text := json.dumps(value, ensure_ascii=False))
-    text.encode()  # nor is what UTF-8 has not
+    text.encode()  # raises for text that UTF-8 cannot encode
     return found
 
 
@@ -128,7 +128,7 @@ def _as_plain(kind: type, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str if kind is str else str | int | float):
         raise TypeError
     if kind is str:
-        value.encode()  # as config.toml has it: what is not UTF-8 raises here
+        value.encode()  # raises for text that config.toml, in UTF-8, cannot hold
         return value
     number = float(value)
     if math.isnan(number):
@@ -138,7 +138,7 @@ def _as_plain(kind: type, value: Any) -> Any:
 
 def _whole(value: Any, number: float) -> int:
     if isinstance(value, int) or (isinstance(value, str) and value.lstrip("+-").isdigit()):
-        return int(value)  # exact where a float is not; 1e6 is welcome too
+        return int(value)  # exact even if a float is not; 1e6 is allowed too
     if number != int(number):
         raise ValueError
     return int(number)
