@@ -1,4 +1,4 @@
-"""An environment of your own, trained from a plain script: no registration in a module, no __main__ guard.
+"""Your own environment, trained from a plain script without a separate module or a __main__ guard.
 
 python examples/custom_environment.py [GENERATIONS]
 """
@@ -16,7 +16,7 @@ Observation = NDArray[np.float32]
 
 
 class Docking(gym.Env[Observation, Observation]):
-    """Bring a drifting ship to the origin: two thrusters, no friction, a price on fuel."""
+    """Steer a drifting ship to the origin with two thrusters, no friction, and a cost of fuel."""
 
     observation_space = gym.spaces.Box(-np.inf, np.inf, (4,))  # position and velocity
     action_space = gym.spaces.Box(-1, 1, (2,))  # thrust
@@ -48,4 +48,4 @@ observation, _ = env.reset(seed=1)
 for _step in range(100):
     observation, *_ = env.step(run.policy.act(observation))
 print(f"mean return {run.summary['eval_return_mean']:.1f}")
-print(f"one ship ends its flight {np.hypot(*observation[:2]):.2f} from the dock")
+print(f"final distance of one ship from the dock: {np.hypot(*observation[:2]):.2f}")

@@ -1,11 +1,11 @@
-"""Handwritten digits, learnt by evolution and by backpropagation: the same network, loss and data.
+"""Handwritten digits, learnt by evolution and by backpropagation with the same network, loss and data.
 
     python examples/digits.py [LOSS [SEED]]
 
-Both stop at the same training loss (0.2 by default) and are then judged on digits they have not seen.
-Adam needs a few dozen gradients. Evolution is far slower, and must be: a gradient tells a step's slope
-along each of the 2,410 parameters at once, and a member only along one random direction, so that a
-population of 50 finds a rough average where one backward pass is exact. Use it where there is no gradient.
+Both stop at the same training loss (0.2 by default) and are then tested on new digits. Adam needs a few dozen
+gradients. Evolution is necessarily far slower: a gradient has the slope along each of the 2,410 parameters,
+but a member measures the slope along a single random direction only. A population of 50 therefore gives a
+rough estimate of the gradient that one backward pass computes exactly. Use evolution if there is no gradient.
 """
 
 import sys
@@ -35,7 +35,7 @@ def network() -> nn.Sequential:
 
 
 def adam(goal: float) -> tuple[nn.Module, int]:
-    """The network, and the passes over the training set that it took; a step is one forward, one back."""
+    """Return the trained network and the passes over the training set: one forward and one back per step."""
     module, steps = network(), 0
     optimizer = torch.optim.Adam(module.parameters(), lr=0.02)
     while (loss := cross_entropy(module(train_x), train_y)).item() > goal:
@@ -47,7 +47,7 @@ def adam(goal: float) -> tuple[nn.Module, int]:
 
 
 def evolution(goal: float) -> tuple[nn.Module, int]:
-    """The same by evolution; every member, and every test of the centre, is one forward pass."""
+    """Do the same by evolution. Every member, and every evaluation of the centre, is one forward pass."""
     module = network()
 
     def loss(members: Members) -> torch.Tensor:
@@ -70,11 +70,11 @@ def evolution(goal: float) -> tuple[nn.Module, int]:
 
 
 for learn in (adam, evolution):
-    learn(2.2)  # torch's first steps are slow: they are not timed
+    learn(2.2)  # a warm-up, because torch's first steps are slow
     began = time.perf_counter()
     module, passes = learn(goal)
     seconds = time.perf_counter() - began
     accuracy = (module(test_x).argmax(dim=1) == test_y).float().mean()
     print(
-        f"{learn.__name__:9} {accuracy:.1%} right; {passes:,} passes over the training set in {seconds:.3f} s"
+        f"{learn.__name__:9} {accuracy:.1%} correct; {passes:,} passes over the training set, {seconds:.3f} s"
     )

@@ -1,4 +1,4 @@
-"""Every strategy on Rastrigin (many valleys) and Rosenbrock (one that bends), and a picture of how they went.
+"""Every strategy on Rastrigin (many valleys) and Rosenbrock (one bent valley), with a plot of their progress.
 
 python examples/functions.py [PICTURE [GENERATIONS]]
 """
@@ -43,4 +43,4 @@ for axis, function in zip(axes, (rastrigin, rosenbrock), strict=True):
 axes[0].set_ylabel("best so far")
 axes[1].legend()
 figure.savefig(picture, dpi=120)
-print(f"look at {picture}")
+print(f"plot written to {picture}")

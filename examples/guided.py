@@ -1,12 +1,13 @@
-"""A flight planned with the gradient of a wrong model, and put right by evolution.
+"""A flight planned with the gradient of a wrong model, and corrected by evolution.
 
     python examples/guided.py [--generations 100] [--guides 10]
 
-A drone has 100 time steps to reach a goal and stop there; a plan is a force along x and y for each. The
-planner's model knows neither drag nor wind, but torch has its gradient. The world has both, and no gradient.
-``model`` follows the model's gradient, and misses the goal in the world. ``openai-es`` asks the world alone.
-``guided-es`` asks the world in the same way, with half the variance of its noise along the model's gradient
-(Maheswaranathan et al. 2019, arXiv 1806.10230): the wrong model says where to look, the world what is true.
+A drone has 100 time steps to reach a goal and stop there. A plan is a force along x and y for each step. The
+planner's model ignores drag and wind, but torch can differentiate it. The real world has both, and no
+gradient. ``model`` follows the model's gradient, and misses the goal in the world. ``openai-es`` evaluates
+plans in the world only. ``guided-es`` does the same, with half the variance of its noise along the model's
+gradients (Maheswaranathan et al. 2019, arXiv 1806.10230): the wrong model suggests directions, and the world
+tests them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LR = 0.05
 
 
 def cost(plans: Tensor, wind: Tensor, drag: float) -> Tensor:
-    """What flights cost that end far from the goal, fast, or after large forces; plans (n, 200) to (n,)."""
+    """Return the costs (n,) of plans (n, 200): distance from the goal and speed at the end, and forces."""
     forces = plans.reshape(-1, STEPS, 2)
     place, speed = torch.zeros(len(plans), 2), torch.zeros(len(plans), 2)
     for force in forces.unbind(dim=1):
@@ -36,28 +37,28 @@ def cost(plans: Tensor, wind: Tensor, drag: float) -> Tensor:
 
 
 def world(plans: Tensor) -> Tensor:
-    """The true cost, which has no gradient here."""
+    """Return the true cost, whose gradient is not used."""
     return cost(plans, WIND, DRAG)
 
 
-def slope_of_the_model(plan: Tensor) -> Tensor:
-    """The gradient of the cost in a world without wind and drag, shape (200,)."""
+def model_gradient(plan: Tensor) -> Tensor:
+    """Return the gradient of the cost in a world without wind and drag, shape (200,)."""
     plan.requires_grad_()
     return torch.autograd.grad(cost(plan[None], torch.zeros(2), 0.0).sum(), plan)[0]
 
 
 def follow_the_model(generations: int) -> Tensor:
-    """The plan that gradient descent finds within the model."""
+    """Find a plan by gradient descent in the model."""
     plan = torch.zeros(2 * STEPS)
     adam = torch.optim.Adam([plan], lr=LR)
     for _ in range(generations):
-        plan.grad = slope_of_the_model(plan.detach().clone())
+        plan.grad = model_gradient(plan.detach().clone())
         adam.step()
     return plan
 
 
 def evolve(es: Strategy, generations: int) -> Tensor:
-    """The plan that a strategy finds within the world."""
+    """Find a plan with a strategy in the world."""
     for _ in range(generations):
         es.tell(world(es.ask()))
     return es.center
@@ -66,9 +67,9 @@ def evolve(es: Strategy, generations: int) -> Tensor:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--generations", type=int, default=100)
-    parser.add_argument("--guides", type=int, default=10, help="past gradients of the model that are kept")
-    given = parser.parse_args()
-    generations = given.generations
+    parser.add_argument("--guides", type=int, default=10, help="number of past model gradients to use")
+    args = parser.parse_args()
+    generations = args.generations
     start = torch.zeros(2 * STEPS)
     options = {"population": 10, "sigma": 0.02, "lr": LR, "shaping": "raw", "direction": "minimize"}
     plans = {
@@ -76,7 +77,7 @@ def main() -> None:
         "model": follow_the_model(generations),
         "openai-es": evolve(OpenAIES(start, **options), generations),
         "guided-es": evolve(
-            GuidedES(start, surrogate=slope_of_the_model, guides=given.guides, **options), generations
+            GuidedES(start, surrogate=model_gradient, guides=args.guides, **options), generations
         ),
     }
     for name, plan in plans.items():

@@ -1,10 +1,10 @@
-"""A plastic network: its weights change within the episode by a rule, and the rule is what evolves.
+"""A plastic network, whose weights change during the episode by an evolved rule.
 
     python examples/hebbian.py [GENERATIONS]
 
-Every episode begins with random weights. A weight w from x to y grows by ``rate * (A x y + B x + C y + D)``
-after each step; a layer's weights are then divided by the largest. From Najarro and Risi 2020, "Meta-Learning
-through Hebbian Plasticity in Random Networks" (arXiv 2007.02686).
+Every episode starts with random weights. After each step, a weight w from x to y grows by
+``rate * (A x y + B x + C y + D)``. Then all weights of a layer are divided by the largest. This is from
+Najarro and Risi 2020, "Meta-Learning through Hebbian Plasticity in Random Networks" (arXiv 2007.02686).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import escalade
 
 
 class Hebbian(nn.Module):
-    """Layers without bias, whose weights are the state of the episode."""
+    """Layers without bias, whose weights are the module's state."""
 
     def __init__(self, *sizes: int) -> None:
         super().__init__()
         self.rules = nn.ParameterList(nn.Parameter(torch.randn(5, *shape)) for shape in pairwise(sizes))
 
     def initial_state(self, seed: int) -> list[Tensor]:
-        """Draw the weights that an episode begins with, from -0.1 to 0.1."""
+        """Draw the initial weights of an episode, from -0.1 to 0.1."""
         chance = torch.Generator().manual_seed(seed)
         return [0.2 * torch.rand(rule.shape[1:], generator=chance) - 0.1 for rule in self.rules]
 
     def forward(self, x: Tensor, weights: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """Outputs (batch, outputs), and the weights after this step."""
+        """Return outputs (batch, outputs), and the weights after this step."""
         changed = []
         for (a, b, c, d, rate), weight in zip(self.rules, weights, strict=True):
             y = torch.tanh((x[:, None, :] @ weight)[:, 0])

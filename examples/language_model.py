@@ -1,11 +1,11 @@
-"""A small language model learns to do sums from a reward without a gradient.
+"""A small language model learns arithmetic from a reward without a gradient.
 
     python examples/language_model.py [--perturbation low-rank:1] [--seconds 60]
 
-It reads lines such as ``17=8+3+6``: a number, and a sum or difference of three digits that makes it. First it
-learns them by backpropagation, as text: then all of what it writes looks right, and some of it is. Then
-evolution strategies go on from there with what text cannot say: how many of its answers are right, by greedy
-decoding. All members of the population write at once; see docs/deep.md.
+Its texts are lines such as ``17=8+3+6``: a number, and a sum or difference of three digits with this value.
+First it learns them by backpropagation as text. Its answers then look right, and some of them are. After
+that, an evolution strategy maximises the number of correct answers under greedy decoding, which has no
+gradient. All members of the population decode at once; see docs/deep.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import escalade
 from escalade.policies.population.members import Members
 
 SIGNS = "\n0123456789=+-"
-PROMPT, ANSWER = 4, 5  # signs of a prompt, such as " 17=" with leading line ends, and of an answer
+PROMPT, ANSWER = 4, 5  # characters of a prompt, such as "17=" padded with line ends, and of an answer
 
 
 class Block(nn.Module):
@@ -43,7 +43,7 @@ class Block(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Signs (batch, length) to the logits of each next sign (batch, length, signs)."""
+    """Map characters (batch, length) to logits of the next characters (batch, length, characters)."""
 
     def __init__(self, width: int = 96, layers: int = 2, heads: int = 4) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class LanguageModel(nn.Module):
 
 
 def line(chance: random.Random) -> str:
-    """A number and what makes it, such as ``17=8+3+6``, filled up in front."""
+    """Return a random line such as ``17=8+3+6``, padded in front."""
     first, *others = (chance.randrange(10) for _ in range(3))
     signs = [chance.choice("+-") for _ in others]
     answer = f"{first}" + "".join(sign + str(digit) for sign, digit in zip(signs, others, strict=True))
@@ -66,7 +66,7 @@ def line(chance: random.Random) -> str:
 
 
 def value_of(answer: str) -> int | None:
-    """The number that an answer makes; None where it is no sum of three digits."""
+    """Return the value of an answer, or None if it is not a sum of three digits."""
     digits, signs = answer[0::2], answer[1::2]
     if not (len(answer) == ANSWER and digits.isdecimal() and set(signs) <= set("+-")):
         return None
@@ -78,7 +78,7 @@ def encoded(lines: list[str]) -> Tensor:
 
 
 def learn_as_text(model: LanguageModel, updates: int, seed: int) -> None:
-    """Predict the next sign of random lines, by backpropagation."""
+    """Learn to predict the next character of random lines by backpropagation."""
     chance, optimizer = random.Random(seed), torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(updates):
         text = encoded([line(chance) for _ in range(64)])
@@ -90,11 +90,11 @@ def learn_as_text(model: LanguageModel, updates: int, seed: int) -> None:
 
 
 def rewards(text: Tensor) -> Tensor:
-    """1 for each line (..., signs) whose answer makes its number, 0 elsewhere."""
+    """Return 1 for each line (..., characters) whose answer has the right value, otherwise 0."""
     found = []
     for signs in text.flatten(0, -2).tolist():
-        said = "".join(SIGNS[sign] for sign in signs)
-        found.append(float(value_of(said[PROMPT:]) == int(said[: PROMPT - 1].strip() or -1)))
+        decoded = "".join(SIGNS[sign] for sign in signs)
+        found.append(float(value_of(decoded[PROMPT:]) == int(decoded[: PROMPT - 1].strip() or -1)))
     return torch.tensor(found).reshape(text.shape[:-1])
 
 
@@ -104,20 +104,20 @@ def prompts(count: int, seed: int) -> Tensor:
 
 
 def answered(model: Callable[[Tensor], Tensor], text: Tensor) -> Tensor:
-    """Prompts (..., signs) with the answers that the model, or the members, decode greedily."""
+    """Append greedily decoded answers of the model, or of members, to prompts (..., characters)."""
     for _ in range(ANSWER):
         text = torch.cat([text, model(text)[..., -1:, :].argmax(dim=-1)], dim=-1)
     return text
 
 
 def right_answers(members: Members, count: int, seed: int) -> Tensor:
-    """The share of ``count`` prompts that each member answers rightly; all get the same."""
+    """Return each member's fraction of correct answers to ``count`` prompts, the same for all members."""
     return rewards(answered(members, prompts(count, seed).expand(len(members), -1, -1))).mean(dim=1)
 
 
 @torch.no_grad()
 def accuracy(model: LanguageModel, count: int = 500) -> float:
-    """The share of prompts that were not trained on which the model answers rightly."""
+    """Return the fraction of correct answers to prompts that no generation has used."""
     return float(rewards(answered(model, prompts(count, seed=10**9))).mean())
 
 
@@ -127,16 +127,16 @@ def main() -> None:
     parser.add_argument("--population", type=int, default=64)
     parser.add_argument("--sigma", type=float, default=0.02)
     parser.add_argument("--lr", type=float, default=0.002)
-    parser.add_argument("--updates", type=int, default=300, help="by backpropagation, before")
+    parser.add_argument("--updates", type=int, default=300, help="updates by backpropagation")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--generations", type=int, help="at most so many")
-    parser.add_argument("--prompts", type=int, default=32, help="that each member answers in a generation")
+    parser.add_argument("--generations", type=int, help="limit of generations")
+    parser.add_argument("--prompts", type=int, default=32, help="prompts per generation")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     torch.manual_seed(chosen.seed)
     model = LanguageModel()
     learn_as_text(model, chosen.updates, chosen.seed)
-    print(f"after {chosen.updates} updates on text: {accuracy(model):.0%} of the answers are right")
+    print(f"after {chosen.updates} updates on text: {accuracy(model):.0%} of the answers are correct")
 
     def fitness(members: Members, generation: int) -> Tensor:
         return right_answers(members, chosen.prompts, seed=generation)
@@ -155,7 +155,7 @@ def main() -> None:
         generations=chosen.generations,
         seed=chosen.seed,
     )
-    print(f"after {result.generations} generations more: {accuracy(model):.0%}")
+    print(f"after {result.generations} more generations: {accuracy(model):.0%}")
 
 
 if __name__ == "__main__":

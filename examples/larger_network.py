@@ -1,8 +1,8 @@
-"""A larger network that begins with a smaller one's weights, and acts as that one does at first.
+"""A larger network that starts with a smaller one's weights and the same outputs.
 
     python examples/larger_network.py [GENERATIONS]
 
-The old weights fill a corner of the new ones. Weights from new units to old ones begin at 0.
+The old weights fill a corner of the new matrices. Weights from the new units start at 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import escalade
 
 @torch.no_grad()
 def widened(small: nn.Sequential, units: int) -> nn.Sequential:
-    """A network of ``units`` hidden units with the same outputs as ``small``: linear, tanh, linear."""
+    """Return a network of ``units`` hidden units with the outputs of ``small`` (linear, tanh, linear)."""
     first, last = small[0], small[2]
     large = nn.Sequential(nn.Linear(first.in_features, units), nn.Tanh(), nn.Linear(units, last.out_features))
     known = first.out_features

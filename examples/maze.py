@@ -1,11 +1,11 @@
-"""A maze whose shortest way is a dead end, and searches that get out of it by looking for what is new.
+"""A maze in which the direct way to the goal is a dead end, solved by novelty search.
 
     python examples/maze.py [--novelty nsra] [--seconds 120]
 
-The task of Lehman and Stanley 2011, "Abandoning objectives: evolution through the search for novelty alone",
-in a maze of our own: a robot on wheels sees walls by six range finders and the goal's direction by four
-sensors, and its return is minus its distance to the goal after 400 steps. Who follows that ends in the pocket
-below the goal, as evolution strategies do with ``--novelty none``; see benchmarks/novelty.md.
+The task is that of Lehman and Stanley 2011, "Abandoning objectives: evolution through the search for novelty
+alone", in a different maze. A robot on wheels has six range finders for walls and four sensors for the goal's
+direction. Its return is minus its distance to the goal after 400 steps. A search that maximises the return
+ends in the pocket below the goal, as with ``--novelty none``; see benchmarks/novelty.md.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Array = NDArray[np.float64]
 
 SIZE, START, HEADING, GOAL = 200.0, (30.0, 25.0), np.pi / 2, (30.0, 175.0)
 RADIUS, REACH, ARRIVED, STEPS = 6.0, 100.0, 10.0, 400
-MOST_SPEED, MOST_TURN = 3.0, 0.3  # units a step, radians a step
+MOST_SPEED, MOST_TURN = 3.0, 0.3  # units per step, radians per step
 RANGES = np.deg2rad([-90.0, -45.0, 0.0, 45.0, 90.0, 180.0])
-_LINES = [(0, 0, SIZE, 0), (SIZE, 0, SIZE, SIZE), (SIZE, SIZE, 0, SIZE), (0, SIZE, 0, 0)]  # around it
+_LINES = [(0, 0, SIZE, 0), (SIZE, 0, SIZE, SIZE), (SIZE, SIZE, 0, SIZE), (0, SIZE, 0, 0)]  # outer walls
 _LINES += [(0, 150, 125, 150), (125, 150, 125, 60)]  # the pocket below the goal
-_LINES += [(160, 45, 200, 45), (125, 100, 165, 100), (160, 140, 200, 140)]  # in the way around it
+_LINES += [(160, 45, 200, 45), (125, 100, 165, 100), (160, 140, 200, 140)]  # obstacles on the detour
 WALLS = np.array(_LINES, np.float64)
-"""Lines (x, y, x, y) from end to end, shape (walls, 4)."""
+"""Walls as lines (x, y, x, y), shape (walls, 4)."""
 
 
 class Robots:
-    """Robots in mazes of their own: places (n, 2), headings, speeds and turns (n,); all move at once."""
+    """Robots that move at once, each in its own maze: places (n, 2), headings, speeds and turns (n,)."""
 
     def __init__(self, count: int) -> None:
         self.places = np.tile(START, (count, 1))
@@ -43,12 +43,12 @@ class Robots:
         self.speeds, self.turns = np.zeros(count), np.zeros(count)
 
     def begin(self, robots: NDArray[np.int64]) -> None:
-        """Put some robots back to the start."""
+        """Move some robots to the start."""
         self.places[robots], self.headings[robots] = START, HEADING
         self.speeds[robots] = self.turns[robots] = 0.0
 
     def move(self, robots: NDArray[np.int64], actions: Array) -> None:
-        """A step of some robots: actions (n, 2) in [-1, 1] change speed and turn; walls stop a robot."""
+        """Move some robots one step: actions (n, 2) in [-1, 1] change speed and turn, and walls stop them."""
         change = np.clip(actions, -1.0, 1.0)
         speeds = np.clip(self.speeds[robots] + 0.5 * change[:, 0], -MOST_SPEED, MOST_SPEED)
         turns = np.clip(self.turns[robots] + 0.05 * change[:, 1], -MOST_TURN, MOST_TURN)
@@ -61,7 +61,7 @@ class Robots:
         self.turns[robots], self.headings[robots] = turns, headings
 
     def seen(self, robots: NDArray[np.int64]) -> Array:
-        """Ranges in [0, 1], four signs of the goal's direction, and own speed and turn, shape (n, 12)."""
+        """Return ranges in [0, 1], the goal's quadrant as one-hot, speed and turn, shape (n, 12)."""
         places, headings = self.places[robots], self.headings[robots]
         ranges = free_ways(places, headings[:, None] + RANGES) / REACH
         x, y = (GOAL - places).T
@@ -70,12 +70,12 @@ class Robots:
         return np.concatenate([ranges, np.eye(4)[quarter], np.stack(moving, axis=1)], axis=1)
 
     def to_goal(self, robots: NDArray[np.int64]) -> Array:
-        """Distances to the goal, shape (n,)."""
+        """Return distances to the goal, shape (n,)."""
         return np.asarray(np.linalg.norm(self.places[robots] - GOAL, axis=1))
 
 
 def distances(places: Array) -> Array:
-    """From places (n, 2) to the nearest wall, shape (n,)."""
+    """Return distances from places (n, 2) to the nearest wall, shape (n,)."""
     ends, along = WALLS[:, :2], WALLS[:, 2:] - WALLS[:, :2]
     from_end = places[:, None] - ends
     part = np.clip((from_end * along).sum(axis=2) / np.square(along).sum(axis=1), 0.0, 1.0)
@@ -83,7 +83,7 @@ def distances(places: Array) -> Array:
 
 
 def free_ways(places: Array, angles: Array) -> Array:
-    """Lengths of rays of angles (n, rays) from places (n, 2) to a wall, at most ``REACH``: (n, rays)."""
+    """Return lengths (n, rays) of rays at ``angles`` (n, rays) from places (n, 2) to a wall or ``REACH``."""
     x, y = np.cos(angles)[..., None], np.sin(angles)[..., None]
     along_x, along_y = (WALLS[:, 2:] - WALLS[:, :2]).T
     to_x, to_y = ((WALLS[:, :2] - places[:, None])[:, None, :, axis] for axis in (0, 1))
@@ -96,7 +96,7 @@ def free_ways(places: Array, angles: Array) -> Array:
 
 
 class Maze(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
-    """One robot. Its last reward is minus its distance to the goal; nearer than 10, the episode ends."""
+    """Maze with one robot. The last reward is minus its distance to the goal; below 10 the episode ends."""
 
     metadata: ClassVar = {"render_modes": ["rgb_array"], "render_fps": 30}
     observation_space = gymnasium.spaces.Box(-1.0, 1.0, (12,), np.float32)
@@ -128,7 +128,7 @@ class Maze(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         return {"x": x, "y": y}
 
     def render(self) -> NDArray[np.uint8]:
-        """The maze from above, y upwards, shape (400, 400, 3)."""
+        """Return an image of the maze from above, y upwards, shape (400, 400, 3)."""
         pixels = (np.indices((400, 400)).reshape(2, -1).T[:, ::-1] + 0.5) * SIZE / 400
         walls = (distances(pixels) < 1.0).reshape(400, 400)
         picture = np.where(walls[..., None], 40, 255).astype(np.uint8).repeat(3, axis=2)
@@ -140,11 +140,11 @@ class Maze(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         return picture[::-1].copy()
 
 
-# Many robots at once: a backend, which `backend="auto"` takes for this environment.
+# A backend for many robots at once, which `backend="auto"` selects for this environment.
 
 
 class Mazes:
-    """Slots of episodes, as :class:`escalade.envs.vector.VectorEnvironment` has them."""
+    """Vector environment of mazes; see :class:`escalade.envs.vector.VectorEnvironment`."""
 
     refills = True
 
@@ -169,11 +169,11 @@ class Mazes:
         return self.robots.places[slots].copy()
 
     def close(self) -> None:
-        """There is nothing to free."""
+        """Do nothing: there are no resources to free."""
 
 
 def supports(environment: Environment) -> bool:
-    """The maze, with its own limit of steps, and no other keys of info than both places."""
+    """Return whether this is the maze with its default step limit and no info keys but x and y."""
     plain = not environment.kwargs and environment.max_episode_steps == STEPS
     return plain and environment.id.endswith("Maze-v0") and environment.info_keys in ((), ("x", "y"))
 
@@ -182,10 +182,10 @@ def make_vector(environment: Environment, slots: int) -> Mazes:
     return Mazes(slots)
 
 
-if "Maze-v0" not in gymnasium.registry:  # the script itself, which workers import as a module
+if "Maze-v0" not in gymnasium.registry:  # workers import this script again as a module
     gymnasium.register("Maze-v0", entry_point="maze:Maze", max_episode_steps=STEPS)
     others = dict(BACKENDS)
-    BACKENDS.clear()  # so that it stands before Gymnasium's, which runs everything
+    BACKENDS.clear()  # so that the new backend comes before Gymnasium's, which supports every environment
     BACKENDS.update({"maze": BackendEntry("Mazes in numpy", "maze", most_rows=256)} | others)
 
 
@@ -202,7 +202,7 @@ SETTINGS: dict[str, Any] = {
     "eval_episodes": 1,
     "target_return": -ARRIVED,
 }
-"""A small network; behaviours are the robots' last places."""
+"""Options for a small network; behaviours are the robots' final places."""
 
 
 def main() -> None:
@@ -213,12 +213,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
-    chosen = parser.parse_args()
-    novelty = None if chosen.novelty == "none" else chosen.novelty
-    given = {"novelty": novelty, "seed": chosen.seed, "seconds": chosen.seconds, "workers": chosen.workers}
-    run = escalade.train("maze:Maze-v0", **SETTINGS | given)
+    args = parser.parse_args()
+    novelty = None if args.novelty == "none" else args.novelty
+    options = {"novelty": novelty, "seed": args.seed, "seconds": args.seconds, "workers": args.workers}
+    run = escalade.train("maze:Maze-v0", **SETTINGS | options)
     summary = run.summary
-    print(f"{summary['eval_return_mean']:.0f} to the goal after {summary['generations']} generations")
+    distance = -summary["eval_return_mean"]
+    print(f"distance to the goal {distance:.0f} after {summary['generations']} generations")
 
 
 if __name__ == "__main__":

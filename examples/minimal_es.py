@@ -1,4 +1,4 @@
-"""All there is to OpenAI-ES, in plain torch. Given the same noise, escalade.strategies.OpenAIES agrees."""
+"""OpenAI-ES in plain torch. With the same noise, escalade.strategies.OpenAIES finds the same parameters."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ def evolve(
     sigma: float = 0.1,
     lr: float = 0.01,
 ) -> Tensor:
-    """Maximise ``fitness``, (n, dimension) to (n,); ``noise`` makes a generation's (pairs, dimension)."""
+    """Maximise ``fitness``, (n, dimension) to (n,); ``noise`` returns a generation's (pairs, dimension)."""
     optimizer = torch.optim.Adam([center], lr=lr)
     for generation in range(generations):
         eps = noise(generation)

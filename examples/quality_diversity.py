@@ -1,10 +1,11 @@
-"""Many landers instead of one: MAP-Elites and CMA-ME by pyribs, whose policies Escalade's workers fly.
+"""Many different moon landers, with MAP-Elites or CMA-ME from pyribs and Escalade's workers for the flights.
 
     python examples/quality_diversity.py [--emitter cma-me] [--batches 200] [--workers 2]
 
-A lander of a linear policy is described by where its first leg meets the ground, left or right, and how fast
-it falls then. The archive keeps the best lander of each such cell. qd.png shows it, and qd-*.safetensors are
-three of its policies, which fly differently: `escalade render qd-left.safetensors` films one.
+A lander has a linear policy. Its behaviour is the position and the vertical speed at which its first leg
+touches the ground. The archive holds the best lander of each cell of behaviours. The script plots the archive
+in qd.png and saves three policies that fly differently, qd-*.safetensors. To film one, run
+`escalade render qd-left.safetensors`.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ ENV, CELLS, PLACES, SPEEDS = "LunarLander-v3", (20, 20), (-1.0, 1.0), (-3.0, 0.0
 
 
 def landing(trajectory: Trajectory) -> tuple[float, float]:
-    """Place and vertical speed when the first leg meets the ground; at the end where none does."""
+    """Return position and vertical speed at the first contact of a leg, or else at the end of the episode."""
     observations = trajectory.observations
     touching = np.flatnonzero(observations[:, 6:8].any(axis=1))
     step = touching[0] if len(touching) else len(observations) - 1
-    before = observations[max(0, step - 1)]  # the ground has stopped it in the step itself
+    before = observations[max(0, step - 1)]  # at the step itself, the ground has already stopped it
     return float(np.clip(before[0], *PLACES)), float(np.clip(before[3], *SPEEDS))
 
 
 def emitters(kind: str, archive: GridArchive, start: np.ndarray) -> list[EmitterBase]:
-    """MAP-Elites changes elites at random; CMA-ME lets five searches look for new cells."""
+    """Create emitters: MAP-Elites mutates elites at random, and CMA-ME runs five searches for new cells."""
     if kind == "map-elites":
         return [GaussianEmitter(archive, sigma=0.3, x0=start, batch_size=100, seed=1)]
     return [
@@ -51,7 +52,7 @@ def draw(archive: GridArchive, path: Path) -> None:
     found[tuple(archive.int_to_grid_index(data["index"]).T)] = data["objective"]
     figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
     image = axes.imshow(found.T, origin="lower", extent=(*PLACES, *SPEEDS), aspect="auto")
-    axes.set(xlabel="place of landing", ylabel="vertical speed")
+    axes.set(xlabel="landing position", ylabel="vertical speed")
     figure.colorbar(image, label="return")
     figure.savefig(path)
     plt.close(figure)
@@ -60,9 +61,9 @@ def draw(archive: GridArchive, path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--emitter", choices=("map-elites", "cma-me"), default="cma-me")
-    parser.add_argument("--batches", type=int, default=200, help="of 100 landers")
+    parser.add_argument("--batches", type=int, default=200, help="number of batches of 100 landers")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--output", type=Path, default=Path(), help="a folder")
+    parser.add_argument("--output", type=Path, default=Path(), help="output folder")
     chosen = parser.parse_args()
     with evaluator(ENV, behaviour=landing, workers=chosen.workers, episode_seeds="generation") as evaluate:
         archive = GridArchive(solution_dim=len(evaluate.start), dims=CELLS, ranges=(PLACES, SPEEDS), seed=1)

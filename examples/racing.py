@@ -1,13 +1,14 @@
-"""CarRacing-v3 from its picture within half an hour of one core: a linear policy that sees the road.
+"""CarRacing-v3 from images within half an hour on one core, with a linear policy of few image features.
 
     python examples/racing.py [SECONDS [SEED]]
 
-Of the 27,648 numbers of a picture it looks at few: in eleven directions how far the road goes, on which
-side there is more of it, whether the car is on it, and what the board below says of speed, wheel and turn.
-Where the road is mirrored, so is the wheel. CMA-ES learns the 26 numbers from nothing.
+The policy extracts a few features from the 27,648 numbers of an image: the length of the road in eleven
+directions, the side with more road, whether the car is on the road, and speed, wheel and turn from the board
+below. For a mirrored road it mirrors the wheel. CMA-ES learns its 26 parameters, starting from zero.
 
-EnvPool draws its car eight times as fast as Gymnasium, so that one is learned on. In this folder
-``escalade eval RUN --backend gymnasium`` drives Gymnasium's, and ``escalade render RUN`` films it.
+Training uses EnvPool, which renders its car eight times as fast as Gymnasium. Run
+``escalade eval RUN --backend gymnasium`` in this folder to drive Gymnasium's car, and ``escalade render RUN``
+to film it.
 """
 
 import sys
@@ -17,17 +18,17 @@ from torch import Tensor, nn
 
 import escalade
 
-SIZE, BOARD = 96, 84  # of the picture; the row where the board begins
-CAR = (67, 47.5)  # its nose: row and column
+SIZE, BOARD = 96, 84  # size of the image, and first row of the board
+CAR = (67, 47.5)  # row and column of its nose
 ANGLES = (0, 8, 16, 28, 45, 70)  # degrees from straight ahead, to the right and to the left
 REACH, STEP = 66, 2  # pixels
-GREEN = 0.15  # more green than red: grass
-# Columns of the board: the speed's bar, where those of wheel and turn begin and how far they reach.
+GREEN = 0.15  # a pixel with this much more green than red is grass
+# Columns of the board: first and last of the speed bar; middle and half width of the wheel and turn bars.
 SPEED, WHEEL, TURN = (11, 16), (48, 18), (72, 22)
 
 
 def places() -> Tensor:
-    """The pixels that each direction looks at, in the flat picture, the nearest first: shape (11, 33)."""
+    """Return the pixels along each direction as indices of the flat image, nearest first, shape (11, 33)."""
     angles = torch.deg2rad(torch.tensor([*ANGLES, *(-angle for angle in ANGLES[1:])]))[:, None]
     far = torch.arange(STEP, REACH + 1, STEP)
     rows = (CAR[0] - far * torch.cos(angles)).round().long().clamp(0, BOARD - 1)
@@ -39,7 +40,7 @@ PLACES = places()
 
 
 class Driver(nn.Module):
-    """Wheel, gas and brake from pictures."""
+    """Policy from images to wheel, gas and brake."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +48,7 @@ class Driver(nn.Module):
         self.pedal = nn.Parameter(torch.zeros(10, 1))
 
     def forward(self, pictures: Tensor) -> Tensor:
-        """Actions (n, 3) from pictures (n, 3, 96, 96) of numbers from 0 to 1."""
+        """Return actions (n, 3) for images (n, 3, 96, 96) of numbers from 0 to 1."""
         road = (pictures[:, 1] - pictures[:, 0] < GREEN).float()
         free = road.flatten(1)[:, PLACES].cumprod(dim=2).mean(dim=2)
         ahead, right, left = free[:, :1], free[:, 1:6], free[:, 6:]
@@ -56,22 +57,22 @@ class Driver(nn.Module):
         red, green, _ = pictures[:, :, BOARD:].unbind(dim=1)
         speed = 3 * pictures[:, :, BOARD:, SPEED[0] : SPEED[1]].mean(dim=(1, 2, 3))[:, None]
         bars = [10 * right_less_left(green, *WHEEL), 10 * right_less_left(red, *TURN)]
-        turned = torch.cat([right - left, *bars, aside], dim=1)  # what a mirror negates
-        wheel = torch.cat([turned, turned * speed], dim=1) @ self.wheel
+        negated = torch.cat([right - left, *bars, aside], dim=1)  # negated by mirroring
+        wheel = torch.cat([negated, negated * speed], dim=1) @ self.wheel
         hard = wheel.abs().clamp(max=1)
-        kept = torch.cat([torch.ones_like(ahead), ahead, right + left, speed, hard, lost], dim=1)
-        pedal = kept @ self.pedal
+        unchanged = torch.cat([torch.ones_like(ahead), ahead, right + left, speed, hard, lost], dim=1)
+        pedal = unchanged @ self.pedal
         return torch.cat([wheel, pedal.clamp(min=0), (-pedal).clamp(min=0)], dim=1)
 
 
 def right_less_left(pixels: Tensor, middle: int, wide: int) -> Tensor:
-    """The mean right of a column less that left of it, (n, 1), of pixels (n, rows, columns)."""
+    """Return the mean right of a column minus the mean left of it, (n, 1), of pixels (n, rows, columns)."""
     right = pixels[:, :, middle : middle + wide].mean(dim=(1, 2))
     return (right - pixels[:, :, middle - wide : middle].mean(dim=(1, 2)))[:, None]
 
 
 def driver(inputs: tuple[int, ...], outputs: int) -> Driver:
-    """The policy of the run."""
+    """Create the policy."""
     return Driver()
 
 
@@ -85,7 +86,7 @@ if __name__ == "__main__":
         strategy="cma-es",
         population=24,
         sigma=0.3,
-        episode_seeds="generation",  # all members drive on the same track, which differs more than they do
+        episode_seeds="generation",  # the same track for all members, because tracks differ more than members
         cutoff=125,  # half of an episode of 1,000 frames
         eval_every=5,
         eval_episodes=8,

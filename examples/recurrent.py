@@ -1,8 +1,8 @@
-"""A recurrent module that must remember: it is shown a sign, then noise, and asked for the sign at the end.
+"""A recurrent module that must remember: its inputs are a sign, then noise; its output must be the sign.
 
     python examples/recurrent.py [GENERATIONS]
 
-Its output is a hard decision, right or wrong, so there is no gradient to send back through the steps.
+The output is a hard decision, right or wrong, so there is no gradient to backpropagate through the steps.
 """
 
 import sys
@@ -16,7 +16,7 @@ STEPS, EPISODES = 12, 64
 
 
 class Memory(nn.Module):
-    """A GRU cell, and a yes or no."""
+    """A GRU cell with a binary output."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Memory(nn.Module):
         self.answer = nn.Linear(8, 1)
 
     def forward(self, steps: Tensor) -> Tensor:
-        """Signs, shape (episodes,), for inputs of shape (steps, episodes)."""
+        """Return signs, shape (episodes,), for inputs of shape (steps, episodes)."""
         state = torch.zeros(steps.shape[1], 8)
         for step in steps:
             state = self.cell(step[:, None], state)
@@ -32,7 +32,7 @@ class Memory(nn.Module):
 
 
 def episodes(seed: int) -> tuple[Tensor, Tensor]:
-    """Inputs, shape (steps, episodes), and the signs to remember."""
+    """Return inputs, shape (steps, episodes), and the signs to remember."""
     generator = torch.Generator().manual_seed(seed)
     signs = torch.randint(2, (EPISODES,), generator=generator) * 2.0 - 1
     noise = torch.randn(STEPS, EPISODES, generator=generator)
@@ -40,7 +40,7 @@ def episodes(seed: int) -> tuple[Tensor, Tensor]:
 
 
 def fitness(module: Memory, generation: int) -> Tensor:
-    """Share of right answers; all members of a generation are asked the same."""
+    """Return the fraction of correct signs. All members of a generation get the same episodes."""
     steps, signs = episodes(generation)
     return (module(steps) == signs).float().mean()
 
@@ -59,4 +59,4 @@ result = escalade.evolve(
     verbose=True,
 )
 right = [fitness(result.module, 1_000_000 + episode).item() for episode in range(20)]
-print(f"{sum(right) / len(right):.1%} right on new episodes, after {result.generations} generations")
+print(f"{sum(right) / len(right):.1%} correct on new episodes, after {result.generations} generations")

@@ -1,9 +1,9 @@
-"""A T-maze: the sign that says which way to turn is shown at the start only, so the policy must remember it.
+"""A T-maze: the policy sees the direction to turn at the start only, and must remember it.
 
     python examples/t_maze.py [GENERATIONS [POLICY [SEED]]]
 
-Whatever a policy without memory does at the junction, it is right in half of the episodes: its mean return
-is at most 0. The default policy, a GRU cell, reaches 1.
+A policy without memory turns the right way in half of the episodes, so its mean return is at most 0. The
+default policy, a GRU cell, reaches 1.
 """
 
 import sys
@@ -20,7 +20,7 @@ Observation = NDArray[np.float32]
 
 
 class TMaze(gymnasium.Env[Observation, np.int64]):
-    """A corridor of ``length`` steps, then a junction: 1 for the turn that the sign told, -1 for the other.
+    """A corridor of ``length`` steps, then a junction: reward 1 for the turn of the sign, -1 for the other.
 
     The observation is the sign (-1 left, 1 right, 0 after the first step), whether this is the junction, and
     noise. Walking into a wall costs 0.1.
@@ -43,8 +43,8 @@ class TMaze(gymnasium.Env[Observation, np.int64]):
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         junction = self.place == self.length
         if junction and action != AHEAD:
-            told = RIGHT if self.sign > 0 else LEFT
-            return self.observation(), 1.0 if action == told else -1.0, True, False, {}
+            correct = RIGHT if self.sign > 0 else LEFT
+            return self.observation(), 1.0 if action == correct else -1.0, True, False, {}
         into_a_wall = junction or action != AHEAD
         self.place += not into_a_wall
         return self.observation(), -0.1 * into_a_wall, False, False, {}

@@ -1,4 +1,4 @@
-"""The toy of OpenAI's post on evolution strategies (2017): find a vector from the reward of guesses alone."""
+"""The toy problem of OpenAI's post on evolution strategies (2017): find a vector from rewards of guesses."""
 
 from functools import partial
 

@@ -1,10 +1,10 @@
-"""An ant before a trap: walls in the shape of a U, into which every way ahead leads.
+"""An ant in front of a trap, U-shaped walls that block every way ahead.
 
     python examples/trap.py [--novelty nsr] [--seconds 600]
 
-The return is how far ahead the ant gets, in metres. A search that follows it walks into the U, and mostly
-stays there; a search for novelty finds the way around. The task is that of Conti et al. 2018
-(arXiv 1712.06560), with Gymnasium's Ant in place of a humanoid; see benchmarks/novelty.md.
+The return is the distance ahead in metres. A search that maximises it walks into the U and mostly stays
+there. A search for novelty finds the way around. The task is that of Conti et al. 2018 (arXiv 1712.06560),
+with Gymnasium's Ant instead of a humanoid; see benchmarks/novelty.md.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from numpy.typing import NDArray
 import escalade
 
 BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 2.5
-"""The U in metres: its back and its open side ahead of the ant, its sides to the left and the right."""
+"""The U in metres: distances of its back and its open side ahead of the ant, and half its width."""
 BEYOND = 2.6
-"""Metres ahead from which on an ant is beyond the trap: past its back by more than its legs are long."""
+"""Distance in metres at which an ant has passed the trap, beyond its back by more than a leg's length."""
 TIMESTEP, SKIP, STEPS, PERIOD, TORQUE = 0.02, 5, 200, 0.5, 0.4
-"""Seconds of the simulator's step, its steps to an action, actions to an episode, seconds of the clock's
-turn, and the part of Ant-v5's torque that an action of 1 is: full torque makes it jump and fall over."""
+"""Seconds per simulator step, simulator steps per action, actions per episode, the clock's period in seconds,
+and an action of 1 as a fraction of Ant-v5's torque. With the full torque the ant jumps and falls over."""
 
 
 def model(walls: bool) -> str:
-    """Gymnasium's model of the ant with the three walls in it.
+    """Return Gymnasium's model of the ant with three walls added.
 
-    Steps of Euler's method, twice as long as those of RK4 in the model, are several times as fast.
+    Euler's method, with steps twice as long as those of RK4 in the model, is several times as fast.
     """
     tree = ElementTree.parse(Path(robots.__file__).parent / "assets" / "ant.xml")
     world, option = tree.find("worldbody"), tree.find("option")
@@ -59,11 +59,11 @@ def model(walls: bool) -> str:
 
 
 class Ant(AntEnv):
-    """Gymnasium's ant in front of the trap, or on open ground. Rewards are metres ahead.
+    """Gymnasium's ant in front of the trap, or on open ground. The reward is the distance moved ahead.
 
-    It sees a clock (sine and cosine), how its body lies (a quaternion) and the angles of its eight joints,
-    and not where it is. With a clock a linear policy walks after few generations. The episode ends where
-    Ant-v5's does: the body is below 0.2 metres or above 1.
+    It observes a clock (sine and cosine), the orientation of its body (a quaternion) and the angles of its
+    eight joints, but not its position. With a clock a linear policy walks after few generations. As in
+    Ant-v5, the episode ends when the body is below 0.2 metres or above 1.
     """
 
     def __init__(self, walls: bool = True, render_mode: str | None = None) -> None:
@@ -90,7 +90,7 @@ class Ant(AntEnv):
 
 
 def make(walls: bool = True, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-    """The ant, for twenty seconds at most."""
+    """Create the ant, for episodes of at most twenty seconds."""
     return TimeLimit(Ant(walls, render_mode), STEPS)
 
 
@@ -116,10 +116,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
-    chosen = parser.parse_args()
-    novelty = None if chosen.novelty == "none" else chosen.novelty
-    given = {"novelty": novelty, "seed": chosen.seed, "seconds": chosen.seconds, "workers": chosen.workers}
-    run = escalade.train("trap:make", **SETTINGS | given)
+    args = parser.parse_args()
+    novelty = None if args.novelty == "none" else args.novelty
+    options = {"novelty": novelty, "seed": args.seed, "seconds": args.seconds, "workers": args.workers}
+    run = escalade.train("trap:make", **SETTINGS | options)
     print(f"{run.summary['eval_return_mean']:.1f} m ahead; the trap ends at {BACK:.1f}")
 
 

@@ -38,8 +38,8 @@ SAYS = {
     "custom_environment": "mean return",
     "hebbian": "of 500 steps in 20 new episodes",
     "larger_network": "largest difference of outputs",
-    "recurrent": "right on new episodes, after 3 generations",
-    "maze": "to the goal after",
+    "recurrent": "correct on new episodes, after 3 generations",
+    "maze": "distance to the goal",
     "trap": "the trap ends at 1.8",
     "guided": "guided-es  costs",
     "humanoid": "return ",
@@ -49,7 +49,7 @@ SAYS = {
     "truncated_unrolls": "persistent   learning rate from",
     "quality_diversity": "batch 3: ",
     "t_maze": "in 200 new episodes",
-    "language_model": "after 2 generations more",
+    "language_model": "after 2 more generations",
     "minimal_es": "found [0.5, 0.1, -0.3]",
 }
 

@@ -48,7 +48,7 @@ Fitness = NDArray[np.float64]
 
 
 class Common(TypedDict, total=False):
-    """Keywords that every strategy passes to :class:`Strategy`, where they are documented."""
+    """Keywords that every strategy passes to :class:`Strategy`, which documents them."""
 
     seed: int
     direction: Direction

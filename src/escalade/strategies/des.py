@@ -22,7 +22,7 @@ _SHARPNESS, _STEEPNESS = 20.0, 12.5
 class DES(AdaptiveStrategy):
     """Move to a weighted mean of the members, with weights distilled from a learned strategy.
 
-    The member of rank r of n, where the best has rank 0, has the weight
+    The member of rank r of n (0 for the best) has the weight
 
         ``w = softmax(20 * (1 - sigmoid(12.5 * (r / (n - 1) - 0.5))))``
 

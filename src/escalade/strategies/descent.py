@@ -13,7 +13,7 @@ from escalade.support.numbers import LARGEST, real_number
 
 
 class Descent(Common, total=False):
-    """Keywords that strategies pass to :class:`DescentStrategy`, where they are documented."""
+    """Keywords that strategies pass to :class:`DescentStrategy`, which documents them."""
 
     optimizer: str | OptimizerFactory | None
     lr: Rate | None
@@ -25,7 +25,7 @@ class DescentStrategy(Strategy):
     """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``.
 
     Args:
-        *given: initial centre, population, and other positional arguments of the strategy's base class.
+        *arguments: initial centre, population, and other positional arguments of the next base class.
         optimizer: ``adam``, ``sgd``, ``clipup``, or a function that returns a ``torch.optim`` optimiser of
             its parameters; None means the strategy's default.
         lr: the optimiser's step size: a number, a schedule, or its text; None means the optimiser's default.
@@ -39,14 +39,14 @@ class DescentStrategy(Strategy):
 
     def __init__(
         self,
-        *given: Any,
+        *arguments: Any,
         optimizer: str | OptimizerFactory | None = None,
         lr: Rate | None = None,
         momentum: float | None = None,
         weight_decay: float = 0.0,
         **common: Unpack[Common],
     ) -> None:
-        super().__init__(*given, **common)
+        super().__init__(*arguments, **common)
         self.weight_decay = real_number(weight_decay, "weight_decay")
         if not 0 <= self.weight_decay <= LARGEST:
             raise InputError(f"weight_decay {weight_decay} must be finite, not negative and at most 1e30")

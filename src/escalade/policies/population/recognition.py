@@ -161,7 +161,7 @@ def _plain_pool(part: Any) -> bool:
 
 
 class Kind(NamedTuple):
-    """How a class of modules becomes a layer."""
+    """Rule by which a class of modules becomes a layer."""
 
     layer: Callable[[Piece, Shape], Layer | None]
     """Function that returns the layer for an input shape, or None if the module does nothing."""

@@ -44,7 +44,7 @@ _functorch._set_vmap_fallback_warning_enabled(False)  # a warning would end a ru
 
 @dataclass(frozen=True)
 class Batching:
-    """How well vmap can batch a module."""
+    """Result of trying to batch a module with vmap."""
 
     refusal: str | None = None
     """Error of vmap, if members must be called one at a time."""
