@@ -22,6 +22,7 @@ _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 _CELL = re.compile(r"<t([hd])([^>]*)>(.*?)</t[hd]>", re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
+_CODE = re.compile(r"<code>([^<]*)</code>")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -98,7 +99,7 @@ def _source(path: Path, name: str) -> str:
 
 def _labelled(table: str) -> str:
     heads = [_TAG.sub("", text).strip() for kind, _, text in _CELL.findall(table) if kind == "h"]
-    if len(heads) < 3:
+    if len(heads) < 2:
         return table
 
     def labelled(row: str) -> str:
@@ -115,3 +116,13 @@ def _labelled(table: str) -> str:
 
     made = _ROW.sub(lambda row: labelled(row[0]), table)
     return made.replace("<table>", f'<table data-columns="{len(heads)}">', 1)
+
+
+def _unbroken(code: str) -> str:
+    """Let a line break between words and after commas, bars and slashes, but not within a name."""
+    words = code.split(" ")
+    return " ".join("<wbr>".join(f"<span>{part}</span>" for part in _parts(word)) for word in words)
+
+
+def _parts(word: str) -> list[str]:
+    return re.findall(r"(?:[^,|/;&]|&\w+;)*[,|/;]*", word)[:-1] or [word]

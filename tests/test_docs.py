@@ -1,4 +1,4 @@
-"""The Python in the guides runs, page by page, as a reader would paste it into a script."""
+"""The Python and the commands in the guides run, page by page, as a reader would paste them."""
 
 import importlib.util
 import inspect
@@ -8,9 +8,11 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
+from tests.commands import parsers
 
 import escalade
 import escalade.strategies
@@ -18,7 +20,7 @@ from escalade.cli.main import parse
 from escalade.cli.training import config_typed
 
 DOCS = Path(__file__).parent.parent / "docs"
-README = "../README.md"
+README, TUTORIAL = "../README.md", "tutorial.md"
 # Blocks marked ```python; those of other libraries are marked ```py.
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?: {4})+(?:\w+=\S+ )?(escalade (?:.*\\\n)*.*)", re.MULTILINE)
@@ -39,9 +41,41 @@ LONG = [
     "rewards.md",
     "runs.md",
 ]
+APART = [*LONG, TUTORIAL]
 SHORT = sorted(
-    page.name for page in DOCS.glob("*.md") if page.name not in LONG and BLOCK.search(page.read_text())
+    page.name for page in DOCS.glob("*.md") if page.name not in APART and BLOCK.search(page.read_text())
 )
+PAGES = [README, *sorted(page.name for page in DOCS.glob("*.md"))]
+# A command of an indented block, whose comment begins with two spaces; a backslash continues it.
+COMMAND = re.compile(r"^ {4,}(?:\w+=\S+ )?((?:escalade|python) (?:.*\\\n)*.*)$", re.MULTILINE)
+MODULE = """
+import gymnasium as gym
+import numpy as np
+
+class MyEnv(gym.Env):
+    observation_space, action_space = gym.spaces.Box(-1, 1, (2,)), gym.spaces.Discrete(2)
+
+    def __init__(self, difficulty=1):
+        self.difficulty = difficulty
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = 100
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32), {}
+
+    def step(self, action):
+        self.left -= 1
+        return self.reset_observation(), float(action), self.left == 0, False, {}
+
+    def reset_observation(self):
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32)
+"""
+
+
+def commands(page):
+    """The commands of a page's indented blocks, as lists of words."""
+    found = COMMAND.findall((DOCS / page).read_text())
+    return [shlex.split(line.replace("\\\n", " "), comments=True) for line in found]
 
 
 def code(page):
@@ -63,9 +97,48 @@ def test_short_guides_run(pages, tmp_path):
     runs("\n".join(texts), tmp_path)
 
 
+def test_the_tutorial_runs_with_small_budgets(tmp_path):
+    """In one process, which first makes the run that the Python loads; the slow test runs the commands."""
+    train = next(words for words in commands(TUTORIAL) if words[:2] == ["escalade", "train"])
+    made = ["train", *train[2:-1], "runs/lander"]
+    begin = f"from escalade.cli.main import main\nassert main({made!r}) == 0\n"
+    runs(begin + re.sub(r"generations=\d+", "generations=2", code(TUTORIAL)), tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_have_flags_that_exist(page):
+    for program, name, *words in commands(page):
+        if program == "escalade" and not name.startswith("-"):
+            parsers()[name].parse_args(words)
+
+
+@pytest.mark.slow("README.md", "docs/tutorial.md")
+@pytest.mark.parametrize("page", [README, TUTORIAL])
+def test_the_commands_of_a_page_run(page, tmp_path):
+    """In their order, then the tutorial's Python with all its generations."""
+    (tmp_path / "my_package").mkdir()
+    (tmp_path / "my_package" / "my_module.py").write_text(MODULE)
+    found = [words for words in commands(page) if words[0] == "escalade"]
+    assert len(found) > 5
+    for words in found:
+        command = [sys.executable, "-m", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, (words, done.stderr)
+    if page == TUTORIAL:
+        runs(code(page), tmp_path)
+
+
+def test_the_extras_that_the_readme_installs_exist():
+    with (DOCS.parent / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    named = re.findall(r"pip install '\.\[(\w+)\]' -c (\S+)", (DOCS / README).read_text())
+    assert len(named) == 2
+    assert all(extra in extras and (DOCS.parent / pins).exists() for extra, pins in named)
+
+
 def test_the_readme_is_short_and_its_links_lead_to_files():
     text = (DOCS / README).read_text()
-    assert len(text.splitlines()) <= 150
+    assert len(text.splitlines()) <= 115
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert len(links) > 20
     assert all((DOCS.parent / link).exists() for link in links)
