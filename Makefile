@@ -40,6 +40,7 @@ tests-all: $(VENV)/ready  ## with those marked slow, and five times the damaged 
 
 docs: $(VENV)/ready  ## the guides and the API reference, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python docs/links.py
 
 setup: $(VENV)/ready
 

@@ -125,4 +125,4 @@ def _unbroken(code: str) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    return re.findall(r"(?:[^,|/;&]|&\w+;)*[,|/;]*", word)[:-1] or [word]
+    return re.findall(r"(?:[^,|/;&]|&#?\w+;)*[,|/;]*", word)[:-1] or [word]
