@@ -1,4 +1,4 @@
-"""Work and processes for the tests of what an engine leaves behind."""
+"""Work and processes for the tests of cleanup."""
 
 import os
 import time
@@ -11,7 +11,7 @@ TINY |= {"eval_episodes": 1, "verbose": False}
 
 
 class Closes:
-    """Says in a file of the folder ``where`` that it was closed, after ``seconds``."""
+    """Writes a file in the folder ``where`` when it is closed, after ``seconds``."""
 
     def __init__(self, where, seconds=0.0):
         self.where, self.seconds = Path(where), seconds
@@ -35,7 +35,7 @@ class Closes:
 
 
 def train(folder):
-    """Train with a worker, in whatever process this is."""
+    """Train with a worker in the current process."""
     escalade.train("Pendulum-v1", workers=1, run_dir=str(folder), **TINY)
 
 

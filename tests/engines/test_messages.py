@@ -1,4 +1,4 @@
-"""Jobs on their way to worker processes: large arrays are not copied."""
+"""Jobs are sent to worker processes without copying large arrays."""
 
 import os
 import pickle
@@ -35,7 +35,7 @@ def arrived(job):
 
 
 @pytest.mark.parametrize("share", [shared_copy, np.copy])
-def test_a_large_array_arrives_in_shared_memory(share):
+def test_large_arrays_are_sent_in_shared_memory(share):
     values = share(np.arange(LARGE, dtype=np.float32).reshape(4, -1))
     message, job = arrived(Job(values, values))
     assert len(message._pickled) < 1000
@@ -44,14 +44,14 @@ def test_a_large_array_arrives_in_shared_memory(share):
     assert (message._large[0] is memory_of(values)) == (share is shared_copy)
 
 
-def test_who_writes_to_what_arrived_writes_to_pages_of_its_own():
+def test_received_arrays_are_copied_on_write():
     values = shared_copy(np.zeros(LARGE, np.float32))
     _, job = arrived(Job(values))
     job.center[5] = 1.0
     assert values[5] == 0.0
 
 
-def test_small_jobs_and_odd_arrays_travel_as_they_are():
+def test_small_jobs_and_odd_arrays_are_pickled():
     turned = np.arange(LARGE, dtype=np.float32).reshape(-1, 2).T
     _, job = arrived(Job(np.arange(3), turned))
     assert job.center.tolist() == [0, 1, 2]
@@ -60,7 +60,7 @@ def test_small_jobs_and_odd_arrays_travel_as_they_are():
     np.testing.assert_array_equal(job.center, np.arange(LARGE)[::2])
 
 
-def test_nothing_stays_open():
+def test_no_descriptors_stay_open():
     before = len(os.listdir("/dev/fd"))
     for _ in range(3):
         arrived(Job(np.zeros(LARGE, np.float32)))

@@ -1,6 +1,4 @@
-"""What an engine owns, and gives back: its work is closed, folders stay whose they are, and processes
-that may have no workers are told so.
-"""
+"""Engines clean up: work is closed and folders are removed. Workers cannot start workers."""
 
 import multiprocessing
 import os
@@ -43,7 +41,7 @@ def test_the_work_of_every_worker_is_closed(fails, tmp_path):
     engine.close()
 
 
-def test_work_that_never_closes_is_ended(tmp_path):
+def test_work_that_never_closes_is_killed(tmp_path):
     engine = started(partial(Closes, tmp_path, 10_000))
     processes = [worker._process for worker in engine._workers]
     engine.close()
@@ -52,7 +50,7 @@ def test_work_that_never_closes_is_ended(tmp_path):
     assert all(process.exitcode is not None for process in processes)
 
 
-def test_an_engine_that_is_forgotten_closes_its_work(tmp_path):
+def test_a_garbage_collected_engine_closes_its_work(tmp_path):
     engine = started(partial(Closes, tmp_path), workers=1)
     del engine
     assert len(names(tmp_path, "closed")) == 1
@@ -71,7 +69,7 @@ def test_a_run_closes_its_environments(workers, tmp_path):
 
 
 def answer(context, function):
-    """What a function raises in a process of its own, as (class, text); None when it does not."""
+    """Return the (class, text) of a function's exception in a separate process, or None."""
     mine, theirs = context.Pipe()
     process = context.Process(target=said, args=(function, theirs))
     process.start()
@@ -81,7 +79,7 @@ def answer(context, function):
     return answered
 
 
-def test_workers_see_their_owner_leave_while_a_process_that_it_forked_goes_on(tmp_path):
+def test_workers_exit_with_their_owner_while_its_fork_runs(tmp_path):
     engine = started(partial(Closes, tmp_path), workers=1)
     helper = multiprocessing.get_context("fork").Process(target=time.sleep, args=(DEADLINE,))
     helper.start()
@@ -94,11 +92,11 @@ def test_workers_see_their_owner_leave_while_a_process_that_it_forked_goes_on(tm
 
 
 def nested(module):
-    """A fitness that trains with workers of its own, as a module that workers import may do by mistake."""
+    """A fitness that trains with its own workers, as a module that workers import may do by mistake."""
     escalade.evolve(torch.nn.Linear(1, 1), nested, population=2, generations=1, workers=1, verbose=False)
 
 
-def test_a_worker_has_no_workers():
+def test_a_worker_cannot_start_workers():
     said = (
         r"fitness raised InputError: a worker process cannot start worker processes: use `workers=0`, or put"
     )
@@ -106,14 +104,14 @@ def test_a_worker_has_no_workers():
         nested(None)
 
 
-def test_a_fork_of_a_process_that_trains_has_no_workers(tmp_path):
+def test_a_fork_of_a_training_process_cannot_start_workers(tmp_path):
     train(tmp_path / "parent")
     kind, text = answer(multiprocessing.get_context("fork"), partial(train, tmp_path / "child"))
     assert kind == "InputError"
     assert re.fullmatch(r"worker processes cannot be started \(.*\): set TMPDIR .*, or use `workers=0`", text)
 
 
-def test_work_that_cannot_be_sent_says_what_to_do_instead(tmp_path):
+def test_work_that_cannot_be_pickled_raises_with_advice(tmp_path):
     said = r"cannot be sent to worker processes .*use `workers=0` or `engine=threads`"
     with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=said):
         start_engine("local", lambda: file, 1)

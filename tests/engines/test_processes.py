@@ -1,4 +1,4 @@
-"""Engines: every item's result exactly once and in order, whatever happens to the workers."""
+"""Engines return every item's result exactly once and in order, even if workers die."""
 
 import multiprocessing
 import os
@@ -19,7 +19,7 @@ from escalade.engines.worker import one_blas_thread
 
 
 class Squares:
-    """Work whose items are squared; the job says what goes wrong on the way."""
+    """Work that squares items; the job selects the failure."""
 
     def __init__(self, slots=4):
         self.slots = slots
@@ -55,7 +55,7 @@ class Squares:
         feed.put(item, (item**2, os.getpid(), rest))
 
     def meet(self, folder, number):
-        """Wait until so many processes have work in hand: then each does some of it."""
+        """Wait until so many processes have items, so that each of them does some."""
         folder.mkdir(exist_ok=True)
         (folder / str(os.getpid())).touch()
         wait_until(lambda: len(list(folder.iterdir())) >= number)
@@ -76,7 +76,7 @@ class BlasThreads(Squares):
 
 
 class Keeps(Squares):
-    """Work that starts a process for every item, as simulators do, which is there until somebody ends it."""
+    """Work that starts a process for every item, as simulators do, which runs until it is killed."""
 
     def one(self, item, feed):
         context = multiprocessing.get_context("fork")
@@ -94,7 +94,7 @@ class Keeps(Squares):
 
 
 class Orphans(Keeps):
-    """Work that is killed once, while a process that it started is there."""
+    """Work that is killed once while a process that it started is running."""
 
     def one(self, item, feed):
         super().one(item, feed)
@@ -105,7 +105,7 @@ class Orphans(Keeps):
 
 
 class Stillborn:
-    """Work that cannot be started: the process ends, without a word."""
+    """Work that cannot be started: the process exits without a message."""
 
     def __init__(self):
         os._exit(9)
@@ -176,7 +176,7 @@ def test_workers_that_are_killed_between_jobs_are_replaced(engine):
     assert len(engine.pids) == 3
 
 
-def test_an_event_that_kills_all_workers_at_once_ends_no_run(engine, monkeypatch):
+def test_a_run_survives_the_death_of_all_workers_at_once(engine, monkeypatch):
     monkeypatch.setattr(processes, "_MOST_DEATHS", len(engine.pids))
     for pid in engine.pids:
         os.kill(pid, signal.SIGKILL)
@@ -184,7 +184,7 @@ def test_an_event_that_kills_all_workers_at_once_ends_no_run(engine, monkeypatch
     assert values(engine.run(("fine", None), 10).in_order()) == [item**2 for item in range(10)]
 
 
-def test_a_job_may_hold_what_a_script_defines(engine):
+def test_a_job_may_contain_classes_of_a_script(engine):
     of_a_script = type("Signs", (), {"__module__": "__main__"})()
     assert values(engine.run(("fine", of_a_script), 4).in_order()) == [0, 1, 4, 9]
 
@@ -212,7 +212,7 @@ def test_workers_that_die_at_their_start_raise(hasty):
     ("factory", "kind", "said"),
     [(Broken, EngineFailure, "KeyError: 'no such drive'"), (Refused, InputError, "choose another")],
 )
-def test_what_is_raised_at_the_start_arrives(factory, kind, said):
+def test_errors_at_the_start_are_raised(factory, kind, said):
     engine = start_engine("local", factory, 2)
     try:
         with pytest.raises(kind, match=said):
@@ -221,12 +221,12 @@ def test_what_is_raised_at_the_start_arrives(factory, kind, said):
         engine.close()
 
 
-def test_what_the_work_raises_arrives_with_its_class(engine):
+def test_errors_of_the_work_keep_their_class(engine):
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):
         engine.run(("raise", 5, EnvironmentFailure("the arm fell off")), 10)
 
 
-def test_an_unexpected_exception_arrives_with_its_trace(engine):
+def test_unexpected_exceptions_keep_their_traceback(engine):
     place = r"^a worker failed: ZeroDivisionError: by nought \(line \d+ of test_processes\.py\)"
     with pytest.raises(EngineFailure, match=place) as failure:
         engine.run(("raise", 5, ZeroDivisionError("by nought")), 10)
@@ -257,7 +257,7 @@ def test_a_worker_that_is_killed_while_a_process_of_its_own_lives_is_replaced(tm
         assert len(engine.run("job", 2).in_order()) == 2
     finally:
         engine.close()
-        os.kill(int((tmp_path / "killed").read_text()), signal.SIGKILL)  # nobody else would end it
+        os.kill(int((tmp_path / "killed").read_text()), signal.SIGKILL)  # it would run on
 
 
 def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypatch):
@@ -273,7 +273,7 @@ def test_workers_run_one_blas_thread_and_leave_the_masters_environment(monkeypat
         engine.close()
 
 
-def test_a_worker_runs_one_blas_thread_whatever_the_shell_says(monkeypatch):
+def test_a_worker_overrides_the_shells_blas_threads(monkeypatch):
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     for name in names:
         monkeypatch.setenv(name, "8")
@@ -299,7 +299,7 @@ def alive(process):
         return False
 
 
-def test_killing_at_random_loses_and_doubles_nothing(engine):
+def test_random_kills_neither_lose_nor_repeat_results(engine):
     chance, kills = random.Random(3), []
     for job in range(6):
         moments = [chance.randrange(201)]  # results that are missing when somebody dies
@@ -340,7 +340,7 @@ def test_a_worker_that_is_found_dead_while_it_is_sent_work_is_replaced(engine, m
     assert len(engine.pids) == 3
 
 
-def test_a_worker_that_cannot_be_started_is_one_line(monkeypatch):
+def test_a_worker_that_cannot_be_started_raises_one_line(monkeypatch):
     engine = start_engine("local", Squares, 1)
 
     def full(self):

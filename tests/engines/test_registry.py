@@ -1,4 +1,4 @@
-"""Engines by name: one entry and one file each."""
+"""Registry of engines."""
 
 import pytest
 from tests.engines.owners import Closes
@@ -51,7 +51,7 @@ def test_an_unknown_engine_is_named_with_its_nearest():
         Config(env="CartPole-v1", engine="thread")
 
 
-def test_threads_train_to_the_same_bits(tmp_path):
+def test_threads_train_bit_identically(tmp_path):
     small = {"preset": None, "population": 8, "hidden": [8], "generations": 2, "max_episode_steps": 30}
     digests = set()
     for engine, workers in (("threads", 2), ("local", 0)):
@@ -60,7 +60,7 @@ def test_threads_train_to_the_same_bits(tmp_path):
     assert len(digests) == 1
 
 
-def test_threads_close_what_they_made_when_one_cannot_be_made(tmp_path):
+def test_threads_close_their_work_when_one_fails_to_start(tmp_path):
     made = []
 
     def factory():

@@ -59,7 +59,7 @@ def _here():
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
-def test_a_worker_that_may_not_start_a_thread_says_so_in_one_line(monkeypatch):
+def test_a_worker_that_cannot_start_a_thread_raises_one_line(monkeypatch):
     def full(self):
         raise RuntimeError("can't start new thread")
 
@@ -68,7 +68,7 @@ def test_a_worker_that_may_not_start_a_thread_says_so_in_one_line(monkeypatch):
         worker._watch(None)
 
 
-def test_shared_memory_beyond_the_limit_of_file_sizes_is_one_line(monkeypatch):
+def test_shared_memory_beyond_the_file_size_limit_raises_one_line(monkeypatch):
     def refuse(fd, length):
         raise OSError(errno.EFBIG, "File too large")
 

@@ -5,7 +5,7 @@ import numpy as np
 from escalade.engines.results import Results, joined
 
 
-def test_rows_come_in_the_order_of_their_items():
+def test_rows_are_in_the_order_of_their_items():
     results = Results(5)
     results.put_many(np.array([3, 0]), np.array([[3.0, 30.0], [0.0, 0.0]]))
     results.put_many([4, 1, 2], np.array([[4.0, 40.0], [1.0, 10.0], [2.0, 20.0]]))
@@ -26,7 +26,7 @@ def test_single_results_and_lists_mix_with_rows():
     assert results.in_order()[1:] == ["b", "c", "d"]
 
 
-def test_results_that_are_sent_travel_in_joined_batches():
+def test_pickled_results_have_joined_batches():
     results = Results(65)
     for item in range(64):
         results.put_many([item], np.array([[float(item)]]))

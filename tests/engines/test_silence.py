@@ -23,9 +23,9 @@ class Job:
 
 
 class Sleeps:
-    """Four items at a time; ``stuck`` never ends, as often as ``times`` says, and says so in a file.
+    """Runs four items at a time. ``stuck`` hangs in its first ``times`` runs, and writes a file each time.
 
-    ``endless`` gives signs of life until there is a file ``enough``.
+    ``endless`` sends heartbeats until the file ``enough`` exists.
     """
 
     def __init__(self, folder, stuck=None, times=0, endless=None):
@@ -55,9 +55,9 @@ class Sleeps:
 
 
 class Clock:
-    """A second passes at each look of an engine for which it is ``going()``, and none between them.
+    """A clock that advances by a second at each check of an engine while ``going()`` is True.
 
-    So it does not count how long this machine takes to give a worker its turn.
+    It is independent of the scheduling of workers on this machine.
     """
 
     def __init__(self):
@@ -82,12 +82,12 @@ def engine_with(work, workers=2, **options):
 
 
 def only_stuck(engine, folder):
-    """Whether nobody has work but one worker, which is stuck in it."""
+    """Return True if only the stuck worker has items."""
     busy = [worker.pid for worker in engine._workers if worker.items]
     return len(busy) == 1 and (folder / f"stuck-{busy[0]}").exists()
 
 
-def test_a_stopped_worker_is_named_and_waited_for(clock, tmp_path, monkeypatch):
+def test_a_stopped_worker_is_reported(clock, tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_FIRST_NOTE_SECONDS", 2.0)
     engine, notes = engine_with(partial(Sleeps, tmp_path), workers=1)
     try:
@@ -111,7 +111,7 @@ def test_a_stopped_worker_is_named_and_waited_for(clock, tmp_path, monkeypatch):
     assert "`step_timeout`" in notes[0]
 
 
-def test_work_that_goes_on_is_not_silent(clock, tmp_path):
+def test_running_work_is_not_silent(clock, tmp_path):
     engine, notes = engine_with(partial(Sleeps, tmp_path, endless=0), workers=1, step_timeout=10_000)
     seen, clock.going = [], lambda: True
 
@@ -182,7 +182,7 @@ class Watched(Worker):
         self.reset_silence()
 
 
-def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
+def test_a_stop_of_this_process_is_not_counted_as_silence(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(silence.time, "monotonic", lambda: now[0])
     watched, watch = Watched({0}, {"slots": 1}), silence.Silence(SHORTEST_TIMEOUT)
@@ -192,7 +192,7 @@ def test_this_process_being_stopped_is_nobody_elses_silence(monkeypatch):
     assert watched.silent_seconds == SHORTEST_TIMEOUT / 2
 
 
-def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
+def test_a_worker_that_hangs_at_its_start_is_reported(monkeypatch):
     now, notes = [0.0], []
     monkeypatch.setattr(silence.time, "monotonic", lambda: now[0])
     watched, watch = Watched(set(), {}), silence.Silence(None)
@@ -204,7 +204,7 @@ def test_a_worker_that_does_not_get_through_its_start_is_named(monkeypatch):
     assert "worker process 77 has been starting for 30 s" in notes[0]
 
 
-def test_a_run_names_the_member_and_the_seed_of_an_environment_that_is_stuck(tmp_path):
+def test_a_hanging_environment_is_reported_with_member_and_seed(tmp_path):
     options = {"preset": None, "population": 2, "hidden": [4], "generations": 1, "workers": 1}
     options |= {"env_kwargs": {"marker": str(tmp_path / "inside")}, "verbose": False, "eval_episodes": 1}
     said = r"member \d of generation 1 \(its episode began with reset\(seed=\d+\)\) did not respond"

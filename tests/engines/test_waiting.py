@@ -1,4 +1,4 @@
-"""An owner that has waited long enough gives a job up; the engine goes on with the next."""
+"""A job can be cancelled, and the engine runs the next one."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from escalade.wings.cluster.ray.actor import Crew
 
 
 class Endless:
-    """Items of the job ``endless`` never end; those of others are their own number."""
+    """Items of the job ``endless`` never end. Results of other jobs are the item numbers."""
 
     def info(self):
         return {"slots": 2}
@@ -40,7 +40,7 @@ class Enough(Exception):
 
 
 class Fails(Endless):
-    """As Endless, but the first item of such a job raises."""
+    """Like Endless, but the first item of an endless job raises."""
 
     def run(self, feed):
         items = feed.take(1, wait=True)
@@ -53,7 +53,7 @@ class Fails(Endless):
         super().run(feed)
 
 
-def test_what_one_thread_raises_is_not_hidden_by_another_thread_that_has_no_end():
+def test_an_error_in_one_thread_is_raised_despite_an_endless_thread():
     running = start_engine("threads", Fails, 2)
     try:
         with pytest.raises(Enough):
@@ -66,7 +66,7 @@ def test_what_one_thread_raises_is_not_hidden_by_another_thread_that_has_no_end(
 @pytest.mark.parametrize(
     ("engine", "workers"), [("local", 0), ("threads", 2), ("local", 2)], ids=["here", "threads", "processes"]
 )
-def test_a_job_without_an_end_is_given_up(engine, workers):
+def test_an_endless_job_is_cancelled(engine, workers):
     calls = []
 
     def wait():
@@ -89,10 +89,10 @@ def test_a_job_without_an_end_is_given_up(engine, workers):
 
 
 class Stubborn:
-    """Does not look whether its job is wanted: sleeps in it, sends more and more results, or fails late.
+    """Ignores cancellation: sleeps, sends results without end, or fails late.
 
-    The job is ``(kind, ballast, folder)``; of kind ``plain`` it is done at once.
-    Results are rows of an item's number.
+    The job is ``(kind, ballast, folder)``. Jobs of kind ``plain`` are done immediately.
+    Results are rows of the item number.
     """
 
     def info(self):
@@ -109,7 +109,7 @@ class Stubborn:
                 time.sleep(3600)
             if kind == "fail":
                 wait_until((folder / "dropped").exists)
-                raise ValueError("nobody asked")
+                raise ValueError("after the cancellation")
             for item in items:
                 large = np.zeros((1, LARGE))
                 feed.put_many([item], large if kind == "flood" else np.array([[item]]))
@@ -122,7 +122,7 @@ LARGE = 200_000  # numbers: more than a pipe holds
 
 
 def in_time(function):
-    """What ``function`` returns; where that takes longer the test fails, and leaves it behind."""
+    """Return the result of ``function``, or fail the test after a time limit."""
     found = []
     thread = threading.Thread(target=lambda: found.append(function()), daemon=True)
     thread.start()
@@ -132,7 +132,7 @@ def in_time(function):
 
 
 def give_up(engine, job, folder):
-    """Begin a job, and drop it once both workers are inside it: those that flood, inside a message."""
+    """Start a job, and cancel it once both workers run it; flooding workers are inside a message then."""
 
     def wait():
         if len(list(folder.iterdir())) >= 2:
@@ -147,7 +147,7 @@ def give_up(engine, job, folder):
 
 
 def end(engine):
-    """Kill the workers first: whoever hangs in a message to them then goes on."""
+    """Kill the workers first, which unblocks a sender that waits for them."""
     for pid in engine.pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -162,7 +162,7 @@ def two():
 
 
 @pytest.mark.parametrize("kind", ["sleep", "flood"])
-def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypatch):
+def test_a_large_job_follows_a_cancelled_one(kind, two, tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_MARGIN_SECONDS", -worker.CLOSE_SECONDS if kind == "sleep" else 60.0)
     ballast = np.zeros(LARGE)
     give_up(two, (kind, ballast, tmp_path), tmp_path)
@@ -173,14 +173,14 @@ def test_a_large_job_follows_one_that_was_dropped(kind, two, tmp_path, monkeypat
     assert before.isdisjoint(two.pids)
 
 
-def test_what_a_dropped_job_raises_is_nobodys(two, tmp_path):
+def test_errors_of_a_cancelled_job_are_ignored(two, tmp_path):
     give_up(two, ("fail", None, tmp_path), tmp_path)
     (tmp_path / "dropped").touch()
     results = in_time(lambda: two.run(("plain", None, tmp_path), 40)).in_order()
     assert results[:, 0].tolist() == list(range(40))
 
 
-def test_a_crew_whose_workers_do_not_give_up_a_job_takes_the_next(tmp_path, monkeypatch):
+def test_a_crew_with_stubborn_workers_runs_the_next_job(tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_MARGIN_SECONDS", -worker.CLOSE_SECONDS)
     crew, ballast = Crew(Stubborn, 2, None, print), np.zeros(LARGE)
 

@@ -1,4 +1,4 @@
-"""From raw outputs to actions: always contained in the space, and the ones that are meant."""
+"""Maps from raw outputs to actions, which are always contained in the space."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_actions_are_contained_in_the_space(name, bounding, head):
     st.sampled_from([("clip", "plain"), ("rescale", "plain"), ("tanh", "plain"), ("clip", "uniform:3")]),
     arrays.arrays(np.float32, (4, 3), elements=st.floats(-1e8, 1e8, width=32)),
 )
-def test_any_bounds_are_kept(low, width, dtype, how, raw):
+def test_actions_stay_within_any_bounds(low, width, dtype, how, raw):
     space = spaces.Box(dtype(low), dtype(low + width), (3,), dtype)
     actions = ActionMap(space, *how)
     if how[1] != "plain":
@@ -118,7 +118,7 @@ def test_bins():
         (spaces.Box(-1, np.inf), ("clip", "uniform:3"), "needs action bounds"),
     ],
 )
-def test_what_cannot_be_is_refused(space, how, said):
+def test_invalid_arguments_raise(space, how, said):
     with pytest.raises(InputError, match=said):
         ActionMap(space, *how)
 
@@ -135,7 +135,7 @@ def test_whole_numbers_do_not_wrap_around(bounding, dtype):
 
 @pytest.mark.parametrize("bounding", ["clip", "rescale", "tanh"])
 @pytest.mark.parametrize("dtype", [np.int8, np.int64])
-def test_each_whole_number_is_what_is_nearest_to_it(bounding, dtype):
+def test_integers_are_rounded_to_the_nearest(bounding, dtype):
     raw = np.linspace(-2, 2, 401, dtype=np.float32)
     found = mapped(spaces.Box(-1, 1, (1,), dtype), raw[:, None], bounding)[:, 0]
     meant = {"clip": np.clip(raw, -1, 1), "rescale": np.clip(raw, -1, 1), "tanh": np.tanh(raw)}[bounding]

@@ -1,4 +1,4 @@
-"""Ids become seeded vector environments: found, refused, settled; a seed starts the same episode."""
+"""Lookup of environments, choice of backends, and seeding of vector environments."""
 
 import sys
 import types
@@ -82,7 +82,7 @@ def test_auto_takes_envpool_only_for_gymnasiums_own_environments():
     assert settle_backend(resolve("CartPole-v1")).backend in ("gymnasium", "envpool")
 
 
-def test_envpool_runs_arguments_that_gymnasium_registers_under_another_id():
+def test_envpool_runs_arguments_that_gymnasium_registers_under_a_different_id():
     arguments, seen = {"continuous": True}, []
     for env, kwargs in (("LunarLander-v3", arguments), ("LunarLanderContinuous-v3", {})):
         vector = vectorize(resolve(env, kwargs, "envpool"), 1)
@@ -168,7 +168,7 @@ def test_building_environments_prints_nothing(capfd, recwarn):
 
 
 @pytest.mark.parametrize("when", ["reset", "step"])
-def test_a_failure_says_which_slot(when):
+def test_a_failure_reports_its_slot(when):
     vector = vectorize(resolve("tests.environments:Raises-v0", {"when": when}), 4)
     slots, given = seeded([0, 1, 2]), seeded([1, 2, 3])  # 3 is the bad one
 
@@ -218,7 +218,7 @@ def test_a_failed_episode_may_end_alone(when, kind):
         ("tests.environments:Raises-v0", {"when": "init"}, EnvironmentFailure, "not plugged in"),
     ],
 )
-def test_what_cannot_be_resolved_is_refused(env, kwargs, kind, said):
+def test_unknown_environments_raise(env, kwargs, kind, said):
     with pytest.raises(kind, match=said):
         resolve(env, kwargs)
 
@@ -229,7 +229,7 @@ def test_a_render_mode_among_the_arguments_gives_way_to_that_of_a_film():
 
 
 @pytest.mark.parametrize("form", ["float32", "int", "array", "tensor"])
-def test_a_reward_is_whatever_holds_one_number(form):
+def test_rewards_of_any_scalar_type_are_accepted(form):
     vector = vectorize(resolve("tests.environments:Pays-v0", {"form": form}), 1)
     plain = vectorize(resolve("tests.environments:Walk-v0", {"end": "truncated", "length": 8}), 1)
     for each in (vector, plain):

@@ -1,4 +1,4 @@
-"""An environment whose ``close`` raises costs a warning, and no result."""
+"""An environment whose ``close`` raises causes a warning and does not affect results."""
 
 import signal
 import warnings
@@ -40,11 +40,11 @@ def test_a_run_keeps_its_results(workers, fresh, tmp_path):
 
 
 class Panic(BaseException):
-    """What code in Rust raises, which no ``except Exception`` catches."""
+    """An exception of Rust code, which ``except Exception`` does not catch."""
 
 
 class Panics(Walk):
-    """Panics in the second step of its first episode, and ever after."""
+    """Panics in the second step of its first episode, and in all later steps."""
 
     def step(self, action):
         given = super().step(action)
@@ -90,7 +90,7 @@ def test_an_environment_that_is_refused_is_closed(monkeypatch):
     assert Remembers.closed == 1
 
 
-def test_it_is_said_once():
+def test_the_warning_is_shown_once():
     with warnings.catch_warnings(record=True) as caught:
         for _ in range(3):
             warnings.simplefilter("default")  # as Gymnasium does, which makes Python forget
@@ -104,7 +104,7 @@ class Hangs(Walk):
             pass
 
 
-def test_a_close_that_never_returns_is_given_up(monkeypatch):
+def test_a_close_that_never_returns_is_abandoned(monkeypatch):
     for name, value in (("_CLOSE_SECONDS", 0.05), ("_hung", set())):
         monkeypatch.setattr(process, name, value)
     with pytest.warns(RuntimeWarning, match=r"Hangs.close\(\) raised _?TimedOut: it did not return"):

@@ -1,4 +1,4 @@
-"""Environments of the user's that lack what Gymnasium asks of one: each is told in one line."""
+"""Errors of user environments that violate Gymnasium's API."""
 
 import gymnasium
 import numpy as np
@@ -34,7 +34,7 @@ class Asks(Whole):
 
 
 class Shrinks(Whole):
-    """Gives one number of two in its second step, which numpy would spread over both."""
+    """Returns one number of two in its second step, which NumPy would broadcast."""
 
     def reset(self, *, seed=None, options=None):
         self.steps = 0
@@ -113,14 +113,14 @@ gymnasium.register("NoEnvironment-v0", "tests.envs.test_contract:NoEnvironment")
         ),
     ],
 )
-def test_what_is_missing_is_told_before_anything_starts(name, kwargs, said):
+def test_missing_methods_raise_before_the_run_starts(name, kwargs, said):
     with pytest.raises(InputError, match=said):
         resolve(f"{__name__}:{name}", kwargs)
 
 
 @pytest.mark.parametrize("end", ["", "-v0"])
 @pytest.mark.parametrize("name", FOREIGN)
-def test_an_environment_of_another_kind_is_named(name, end):
+def test_objects_that_are_not_environments_are_described(name, end):
     with pytest.raises(InputError, match=FOREIGN[name]):
         resolve(f"{__name__}:{name}{end}")
 
@@ -135,14 +135,14 @@ def test_an_environment_of_another_kind_is_named(name, end):
         ("Seedless", r"environment Seedless raised TypeError: .* unexpected keyword argument 'seed'"),
     ],
 )
-def test_a_misfit_ends_training_in_one_line(name, said, tmp_path):
+def test_an_invalid_environment_ends_training_in_one_line(name, said, tmp_path):
     options = {"population": 4, "generations": 1, "workers": 0, "max_episode_steps": 5, "verbose": False}
     with pytest.raises(escalade.EscaladeError, match=said):
         escalade.train(f"{__name__}:{name}", run_dir=tmp_path / "run", **options)
 
 
 @pytest.mark.parametrize("name", ["same", "same_in_wrappers", "same_by_hand", "Twice"])
-def test_one_object_for_all_episodes_is_refused(name, tmp_path):
+def test_one_object_for_all_episodes_raises(name, tmp_path):
     environment = resolve(f"tests.environments:{name}")
     with pytest.raises(InputError, match=r"^environment .* object was returned twice, .* in every call$"):
         vectorize(environment, 2).reset(np.arange(2), np.arange(2))

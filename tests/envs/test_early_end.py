@@ -38,7 +38,7 @@ def test_an_episode_ends_after_steps_of_negative_reward(rewards, after, expected
     assert ends_after(rewards, after) == expected
 
 
-def test_an_early_end_counts_the_policys_steps_whatever_wrapper_stands_inside():
+def test_an_early_end_counts_policy_steps_outside_of_wrappers():
     burned = ["escalade.envs.wrappers:BurnIn(4)"]
     environment = resolve("MountainCar-v0", early_end=(3, 2), wrappers=burned)
     assert settle_backend(environment).backend == "gymnasium"

@@ -1,4 +1,4 @@
-"""Where there is no display, environments can be made; and drawn, where the system can."""
+"""Without a display, environments can be made, and rendered if the system supports it."""
 
 import ctypes
 import os
@@ -33,7 +33,7 @@ print(escalade.render("run", "film.gif")[1])
 
 
 def printed(program, folder=None):
-    """What the program prints, and its exit code, with no display and nothing decided about drawing."""
+    """Return output and exit code of a program without a display or rendering settings."""
     hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"}
     variables = {name: value for name, value in os.environ.items() if name not in hidden}
     command = [sys.executable, "-c", program]
@@ -49,7 +49,7 @@ def no_library(name, mode):
     raise OSError(name)
 
 
-def test_mujoco_trains_where_there_is_neither_a_display_nor_egl():
+def test_mujoco_trains_without_display_and_egl():
     pytest.importorskip("mujoco")
     assert printed(WITHOUT_EGL) == ("HalfCheetah-v5\n", 0)
 
@@ -64,7 +64,7 @@ def test_mujoco_trains_where_there_is_neither_a_display_nor_egl():
         ("darwin", library, {}, None),  # there, MuJoCo refuses the very name
     ],
 )
-def test_mujoco_is_told_to_draw_through_egl_where_it_can(monkeypatch, platform, load, given, drawn):
+def test_mujoco_renders_with_egl_if_available(monkeypatch, platform, load, given, drawn):
     variables = dict(given)
     monkeypatch.setattr(os, "environ", variables)
     monkeypatch.setattr(sys, "platform", platform)
@@ -82,7 +82,7 @@ def test_environments_of_a_worker_draw_without_a_display_whenever_its_server_was
     assert variables["PYGAME_HIDE_SUPPORT_PROMPT"] == "1"
 
 
-def test_envpool_draws_where_the_program_imported_mujoco_first(tmp_path):
+def test_envpool_renders_if_mujoco_was_imported_first(tmp_path):
     for name in ("mujoco", "envpool", "OpenGL"):
         pytest.importorskip(name)
     assert printed(MUJOCO_FIRST, tmp_path) == ("3\n", 0)

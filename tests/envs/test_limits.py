@@ -1,4 +1,4 @@
-"""The number of steps after which an episode is cut, whoever says it and whatever stands between."""
+"""Step limits of episodes, from all sources and with all wrappers."""
 
 import gymnasium
 import numpy as np
@@ -18,7 +18,7 @@ def limited():
 
 
 def trials():
-    """A factory whose limit, further in, is that of something else: here a wrapper may go on after it."""
+    """A factory with an inner limit, after which a wrapper may continue."""
     return TimeAwareObservation(TimeLimit(Walk("never"), 7))
 
 
@@ -27,7 +27,7 @@ def unlimited():
 
 
 def steps_of(environment, most=50):
-    """The number of steps of an episode of ``environment``; None where it is not cut."""
+    """Return the number of steps of an episode, or None if it is not truncated."""
     env = environment.make()
     env.reset(seed=3)
     ends = (any(env.step(np.zeros(1, np.float32))[2:4]) for _ in range(most))
@@ -42,7 +42,7 @@ def test_the_limit_that_a_factory_gives_its_environment_is_known():
     assert resolve(f"{MAKES}:unlimited").max_episode_steps is None
 
 
-def test_a_limit_further_in_is_left_to_what_is_around_it():
+def test_an_inner_limit_is_not_the_limit_of_the_environment():
     environment = resolve(f"{MAKES}:trials")
     assert environment.max_episode_steps is None
     assert steps_of(environment) == 7

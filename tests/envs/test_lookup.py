@@ -1,4 +1,4 @@
-"""The words for a name that is no environment."""
+"""Errors of unknown environments."""
 
 import pytest
 
@@ -14,12 +14,12 @@ from escalade.errors import InputError
         ("config.toml", "is a file: pass a file of options as `config`"),
     ],
 )
-def test_a_name_that_is_none_says_what_may_be_meant(name, said):
+def test_an_unknown_name_raises_with_a_suggestion(name, said):
     with pytest.raises(InputError, match=said):
         resolve(name)
 
 
-def test_a_file_is_named_as_its_module():
+def test_a_file_raises_with_the_name_of_its_module():
     with pytest.raises(InputError, match=r"is a file: write sim:Arm and run in sims$"):
         resolve("sims/sim.py:Arm")
     with pytest.raises(InputError, match=r"is a file: write sim:Arm$"):

@@ -1,4 +1,4 @@
-"""Masks of every form, and random play that keeps to them."""
+"""Masks of every form, and random play with legal actions."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_masks_have_a_bool_for_each_output(space, mask, found):
     assert read_mask(space, mask).tolist() == [bool(one) for one in found]
 
 
-def test_a_mask_of_another_size_is_refused():
+def test_a_mask_of_a_different_size_raises():
     with pytest.raises(InputError, match="action_mask has 2 numbers"):
         read_mask(spaces.Discrete(3), [1, 0])
 

@@ -26,7 +26,7 @@ def clock(monkeypatch):
 
 
 class Counted(Walk):
-    """Counts objects; building one takes ``seconds`` of the clock, and of several at once it may refuse."""
+    """Counts objects. Building one takes ``seconds`` of the clock, and may fail for several at once."""
 
     alive, built, most = 0, 0, 64
     now, seconds = None, 0.0
@@ -61,7 +61,7 @@ def test_the_number_of_objects_changes_no_bit(policy, counted, tmp_path):
     assert built[1] < built[2] < built[0] <= built[3]
 
 
-def test_two_objects_are_used_where_building_takes_long(counted, clock, tmp_path):
+def test_two_objects_are_used_if_building_is_slow(counted, clock, tmp_path):
     fast = escalade.train(Counted, run_dir=tmp_path / "fast", **SMALL)
     Counted.now, Counted.seconds, built = clock, 5.0, Counted.built
     slow = escalade.train(Counted, run_dir=tmp_path / "slow", **SMALL)

@@ -1,4 +1,4 @@
-"""Observations that are not what the space says are refused; NaN on the way makes an episode worthless."""
+"""Observations that violate their space raise; episodes with NaN count as failed."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_training_refuses_the_old_interface(tmp_path):
 
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("when", ["reset", "end"])
-def test_an_episode_that_saw_nan_counts_as_the_worst_whatever_its_rewards(when, normalized, tmp_path):
+def test_an_episode_with_nan_observations_counts_as_the_worst(when, normalized, tmp_path):
     options = TRAIN | {"normalize_observations": normalized, "population": 16, "env_kwargs": {"when": when}}
     runs = []
     for workers in (0, 2):
@@ -51,14 +51,14 @@ def test_an_episode_that_saw_nan_counts_as_the_worst_whatever_its_rewards(when, 
         ("Pays", "text", "must be one number"),
     ],
 )
-def test_training_refuses_ends_and_rewards_of_another_kind(tmp_path, env, form, said, on_error):
+def test_ends_and_rewards_of_a_wrong_type_raise_in_training(tmp_path, env, form, said, on_error):
     options = TRAIN | {"run_dir": tmp_path / "run", "workers": 0, "env_kwargs": {"form": form}}
     with pytest.raises(InputError, match=f"environment {env}-v0: .*{said}"):
         escalade.train(f"tests.environments:{env}-v0", on_error=on_error, **options)
 
 
 class Fractions(Tiny):
-    """Images of real numbers, where its space says whole ones."""
+    """Returns floating-point images, although its space has integers."""
 
     def __init__(self):
         super().__init__("channels first")
@@ -67,7 +67,7 @@ class Fractions(Tiny):
         return super().reset(seed=seed)[0] / 255, {}
 
 
-def test_real_numbers_for_pixels_are_refused_and_the_wrapper_is_named_that_takes_them():
+def test_float_images_raise_with_the_wrapper_to_use():
     slots = np.zeros(1, np.int64)
     with pytest.raises(
         InputError, match=r"`reset` returned an observation of float64, but .* of uint8"

@@ -1,4 +1,4 @@
-"""Ids of packages that register them when they are imported, and packages that are missing."""
+"""Ids of packages that register them on import, and errors of missing packages."""
 
 import importlib.util
 
@@ -45,7 +45,7 @@ def test_pybullet_environments_work_by_name(env):
         used.close()
 
 
-def test_a_walkers_reward_is_the_sum_of_what_info_says(capfd):
+def test_a_walkers_reward_is_the_sum_of_its_info(capfd):
     pytest.importorskip("pybullet_envs_gymnasium")
     env = resolve("AntBulletEnv-v0").make()
     env.reset(seed=1)

@@ -1,4 +1,4 @@
-"""Whether an episode is a function of its seed and actions alone: found out, said, and mended."""
+"""Detection of environments whose episodes do not only depend on seed and actions."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def test_a_pure_environment_is_found_pure(env):
     assert found.note(env) is None
 
 
-def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
+def test_state_carried_between_episodes_is_found():
     found = probed("tests.environments:Remembers-v0")
     assert (found.verdict, found.step) == ("history", 0)
     said = found.note("Remembers-v0")
@@ -33,7 +33,7 @@ def test_what_an_object_carries_over_is_found_and_new_objects_mend_it():
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_randomness_that_no_seed_reaches_is_found(fresh):
+def test_unseeded_randomness_is_found(fresh):
     found = probed("tests.environments:Unseeded-v0", fresh)
     assert (found.verdict, found.step) == ("random", 1)
     assert "`fresh_environments` does not help" in found.note("Unseeded-v0")
@@ -41,13 +41,13 @@ def test_randomness_that_no_seed_reaches_is_found(fresh):
 
 @pytest.mark.parametrize("what", ["generator", "space", "number"])
 @pytest.mark.parametrize("fresh", [False, True])
-def test_what_live_objects_share_is_found(what, fresh):
+def test_state_shared_by_objects_is_found(what, fresh):
     found = probed("tests.environments:Shares-v0", fresh, what=what)
     assert (found.verdict, found.step) == ("shared", 2 if what == "number" else 1)
     assert "share state" in found.note("Shares-v0")
 
 
-def test_an_environment_that_fails_is_no_ones_failure():
+def test_a_failing_environment_does_not_fail_the_probe():
     environments.Fragile.built = 0
     environment = resolve("tests.environments:Fragile-v0", backend="gymnasium")
     found = probe_purity(environment)

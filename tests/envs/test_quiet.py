@@ -1,4 +1,4 @@
-"""The console is silent meanwhile and heard again afterwards, also where it is closed."""
+"""Console output is suppressed in the block and restored afterwards, even if a descriptor is closed."""
 
 import subprocess
 import sys
@@ -8,16 +8,16 @@ import pytest
 SCRIPT = """
 import os
 from escalade.envs.process import quiet
-def say(words):
+def write(words):
     for fd in (1, 2):
         try:
             os.write(fd, words)
         except OSError:
             pass
-say(b"before ")
+write(b"before ")
 with quiet():
-    say(b"within ")
-say(b"after")
+    write(b"within ")
+write(b"after")
 """
 
 
@@ -25,7 +25,7 @@ say(b"after")
     ("closed", "out", "err"),
     [("", "before after", "before after"), ("2>&-", "before after", ""), (">&-", "", "before after")],
 )
-def test_output_goes_on_where_it_went(closed, out, err):
+def test_output_continues_afterwards(closed, out, err):
     line = f'exec "$0" -c "$1" {closed}'
     command = ["sh", "-c", line, sys.executable, SCRIPT]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

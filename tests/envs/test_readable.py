@@ -1,4 +1,4 @@
-"""Dict and Tuple observations: text is left out, one image is an image, small images are flattened."""
+"""Dict and Tuple observations: text is dropped, a single image stays one, small images are flattened."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_wrappers_that_the_refusal_of_a_large_image_names_work(name):
     assert chosen.observation_space.shape is None  # a Dict of one vector
 
 
-def test_a_run_says_which_text_is_left_out(tmp_path):
+def test_a_run_reports_dropped_text(tmp_path):
     run = escalade.train(
         TINY,
         env_kwargs={"observation": "small image"},

@@ -1,4 +1,4 @@
-"""Skipped steps are not drawn, and nothing else is another."""
+"""Skipped steps are not drawn; all other results are the same."""
 
 import gymnasium
 import numpy as np
@@ -16,7 +16,7 @@ def make(**options):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Counts of the pictures that were drawn, by environment."""
+    """Number of drawn images by environment."""
     from gymnasium.envs.box2d.car_racing import CarRacing
 
     counts, draw = {}, CarRacing._render

@@ -1,4 +1,4 @@
-"""Which spaces are supported, how they flatten, and that their descriptions restore them."""
+"""Supported spaces, their flattening, and round trips of their descriptions."""
 
 import json
 
@@ -48,12 +48,12 @@ def test_supported_spaces_flatten_to_a_vector(name):
         ("sequence", "Sequence"),
     ],
 )
-def test_others_are_refused(name, said):
+def test_other_spaces_raise(name, said):
     with pytest.raises(InputError, match=said):
         check_observation_space(OBSERVATIONS[name]())
 
 
-def test_the_order_of_a_dict_is_kept():
+def test_the_order_of_a_dict_is_preserved():
     space = spaces.Dict([("z", spaces.Discrete(2)), ("a", spaces.Discrete(3))])
     sample = {"z": 1, "a": 0}
     restored = restore(describe(space))
@@ -121,7 +121,7 @@ def test_a_policy_sees_the_numbers_that_training_sees(space, given):
         (spaces.MultiBinary(2), np.array([1, 0]), [1, 0]),
     ],
 )
-def test_whole_numbers_of_another_type_are_observations_as_in_training(space, given, columns):
+def test_integers_of_a_different_type_are_converted_as_in_training(space, given, columns):
     seen, batched = as_batch(space, given)
     assert (seen.tolist(), batched) == ([columns], False)
 

@@ -1,4 +1,4 @@
-"""Actions of Dict and Tuple spaces: one flat head, and actions of the space's own structure."""
+"""Actions of Dict and Tuple spaces from one row of outputs."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def count_actions(trajectory):
     return [len(trajectory.actions), trajectory.actions[0][0]]
 
 
-def test_a_behaviour_is_given_the_actions_themselves(tmp_path):
+def test_a_behaviour_receives_structured_actions(tmp_path):
     escalade.train(
         TINY,
         env_kwargs={"action": "platform"},
@@ -95,6 +95,6 @@ def test_a_behaviour_is_given_the_actions_themselves(tmp_path):
     )
 
 
-def test_several_agents_are_refused(tmp_path):
+def test_several_agents_raise(tmp_path):
     with pytest.raises(InputError, match=r"a reward must be one number, .* or control a single agent"):
         escalade.train("tests.environments:Agents", run_dir=tmp_path / "run", workers=0, **OPTIONS)

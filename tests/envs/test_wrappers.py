@@ -1,4 +1,4 @@
-"""Escalade's own wrappers: what they do, what they refuse, and that their episodes are pure."""
+"""Escalade's own wrappers: behaviour, errors and purity."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ HOME = "escalade.envs.wrappers"
 
 
 class Scripted(gymnasium.Env[Any, Any]):
-    """Gives the rewards of a list, and ends after the last; keeps and changes the actions it gets."""
+    """Returns the rewards of a list and ends after the last. Stores and changes its actions."""
 
     observation_space = spaces.Box(-99, 99, (1,), np.float32)
     action_space = spaces.Box(-2, 2, (2,), np.float32)
@@ -64,7 +64,7 @@ def test_an_episode_that_ends_in_its_burn_in_begins_again():
         ("CartPole-v1", "LifeLossEnds", "CartPoleEnv is not an Atari game"),
     ],
 )
-def test_a_wrapper_of_ours_that_does_not_fit_is_one_line(env, wrapper, said):
+def test_our_wrappers_raise_one_line_if_they_do_not_fit(env, wrapper, said):
     with pytest.raises(InputError, match=f"^`wrappers` .* cannot wrap the environment: ValueError: {said}"):
         resolve(env, wrappers=[f"{HOME}:{wrapper}"])
 
@@ -78,7 +78,7 @@ def test_a_discrete_burn_in_takes_the_first_action_or_the_one_that_is_named():
 
 
 class Game(Scripted):
-    """An Atari game as the wrappers see it: it loses a life every third step."""
+    """A fake Atari game that loses a life every third step."""
 
     ale = None
     action_space = spaces.Discrete(3)

@@ -1,4 +1,4 @@
-"""Wrappers are named in text: read without running it, found, and put around the environment."""
+"""Wrappers as text: parsing without evaluation, import and application."""
 
 import gymnasium
 import numpy as np
@@ -45,7 +45,7 @@ def test_an_argument_may_be_an_array(text, array):
 
 
 def test_an_array_reaches_the_wrapper(tmp_path):
-    """MO-Gymnasium's LinearReward asks for the shape of its weight."""
+    """MO-Gymnasium's LinearReward reads the shape of its weight."""
     step = np.zeros((1, 1), np.float32)
     weighed = []
     for wrapper in (f"{HERE}:Weighs(weight=np.array([0.25, 0.5]))", f"{HERE}:weigh"):
@@ -86,7 +86,7 @@ BAD += ["__import__('os'):C", "a:C(x=__import__('os'))"]
 
 
 @pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
-def test_anything_else_is_refused_in_one_line(text):
+def test_invalid_wrappers_raise_one_line(text):
     with pytest.raises(InputError, match=r"^`wrappers` ") as raised:
         parse(text)
     assert "\n" not in str(raised.value).replace(text, "")
@@ -103,14 +103,14 @@ def test_the_first_wrapper_is_nearest_to_the_environment():
 
 
 class Dark(gymnasium.ObservationWrapper):
-    """Pictures of half the brightness."""
+    """Halves the brightness of images."""
 
     def observation(self, observation):
         return observation // 2
 
 
 @pytest.mark.parametrize("frames", [{"grayscale": True}, {"frame_skip": 3}, {"noop_max": 5}], ids=str)
-def test_what_changes_the_pictures_of_a_game_is_refused_beside_options_of_frames(frames):
+def test_wrappers_of_images_raise_with_options_of_frames(frames):
     pytest.importorskip("ale_py")
     around = ["escalade.envs.wrappers:LifeLossEnds", f"{HERE}:Dark"]
     said = "^`wrappers`: Dark changes observations, but .*: remove the wrapper or the options of frames"
@@ -119,7 +119,7 @@ def test_what_changes_the_pictures_of_a_game_is_refused_beside_options_of_frames
     assert "\n" not in str(raised.value)
 
 
-def test_a_wrapper_that_leaves_the_pictures_of_a_game_alone_stands_beside_options_of_frames():
+def test_other_wrappers_work_with_options_of_frames():
     pytest.importorskip("ale_py")
     pytest.importorskip("cv2")
     wrappers = ["escalade.envs.wrappers:LifeLossEnds", "gymnasium.wrappers:ClipReward(-1, 1)"]
@@ -139,7 +139,7 @@ def test_a_wrapper_that_leaves_the_pictures_of_a_game_alone_stands_beside_option
         ("gymnasium.wrappers:RescaleAction(0, 1)", "cannot wrap the environment: TypeError: RescaleAction"),
     ],
 )
-def test_a_wrapper_that_does_not_fit_is_one_line(wrapper, said):
+def test_a_wrapper_that_does_not_fit_raises_one_line(wrapper, said):
     with pytest.raises(InputError, match=said) as raised:
         resolve("CartPole-v1", wrappers=[wrapper])
     assert "\n" not in str(raised.value)
@@ -159,6 +159,6 @@ def test_a_backend_without_gymnasiums_objects_is_refused(env, name, value):
 
 
 @pytest.mark.parametrize("key", ["nothing", "name"])
-def test_info_must_have_the_number_that_is_asked_for(key):
+def test_a_missing_number_of_an_info_raises(key):
     with pytest.raises(InputError, match=f"^`reward` {key}: .*a step's info "):
         resolve("tests.environments:Informs-v0", reward_info=key)

@@ -1,4 +1,4 @@
-"""``escalade render --live`` shows an episode where there is a display, else it says what to do."""
+"""``escalade render --live`` shows an episode in a window, or raises without a display."""
 
 import re
 
@@ -30,7 +30,7 @@ def test_an_episode_is_shown_in_a_window(run, folder):
     assert (folder / "diary").read_text() == steps * "human\n"
 
 
-def test_without_a_display_it_says_what_to_do(run, monkeypatch, capsys):
+def test_without_a_display_it_raises_with_advice(run, monkeypatch, capsys):
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
@@ -40,7 +40,7 @@ def test_without_a_display_it_says_what_to_do(run, monkeypatch, capsys):
     assert said.err == ("escalade: --live needs a display: use --output x.mp4 to write a video instead\n")
 
 
-def test_an_environment_without_a_window_says_so(tmp_path, monkeypatch):
+def test_an_environment_without_a_window_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     run = escalade.train("tests.environments:Walk-v0", run_dir=tmp_path / "run", **SMALL)
     with pytest.raises(escalade.InputError, match="has no window to show: use"):

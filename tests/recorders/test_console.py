@@ -1,4 +1,4 @@
-"""The console: plain lines where there is no terminal, a live panel where there is one."""
+"""The console: a live panel in a terminal, otherwise plain lines."""
 
 import io
 import os
@@ -57,7 +57,7 @@ def test_numbers_of_infos_are_shown():
         assert "speed" not in said
 
 
-def test_plain_lines_do_not_flood():
+def test_plain_lines_are_limited_in_rate():
     stream = io.StringIO()
     console = make_console(GOALS, stream)
     for generation in range(500):
@@ -149,7 +149,7 @@ def test_a_program_without_a_console_trains_in_silence(tmp_path, monkeypatch):
     assert len(escalade.evaluate(run, episodes=2, workers=0).returns) == 2
 
 
-def test_a_run_outlives_its_terminal(tmp_path, monkeypatch):
+def test_a_run_survives_its_terminal(tmp_path, monkeypatch):
     ours, theirs = os.openpty()
     written = []
 

@@ -1,4 +1,4 @@
-"""progress.csv: what is written is what is read, and a resumed run goes on where its checkpoint stands."""
+"""progress.csv: round trips, and truncation on resume."""
 
 import math
 
@@ -29,7 +29,7 @@ def written(path, rows):
     file.close()
 
 
-def test_rows_read_back_as_they_were(tmp_path):
+def test_rows_round_trip(tmp_path):
     path = tmp_path / "progress.csv"
     written(path, [row(1, 5.25), row(2)])
     columns = read_progress(path)
@@ -44,7 +44,7 @@ def test_rows_read_back_as_they_were(tmp_path):
 @pytest.mark.parametrize(
     "tail", [b"", b"4,8,100", b"4,8,100,0.5,0.3,0.2,-1.0,9.0,12.5,,,0.1,0.02,0.0", b"4,\xff\x00"]
 )
-def test_a_rewound_file_goes_on_as_if_never_interrupted(tail, tmp_path):
+def test_a_rewound_file_continues_without_a_gap(tail, tmp_path):
     whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
     written(whole, [row(g) for g in (1, 2, 3, 4)])
     written(cut, [row(g) for g in (1, 2, 3)])
@@ -79,7 +79,7 @@ def test_a_full_disk_is_reported_and_closing_stays_quiet(tmp_path):
 @pytest.mark.parametrize(
     "content", ["a,b\n1,2\n", "generation\n1\n", ",".join(COLUMNS) + "\nx" + "," * (len(COLUMNS) - 1) + "\n"]
 )
-def test_other_files_are_refused(content, tmp_path):
+def test_foreign_files_raise(content, tmp_path):
     (tmp_path / "p.csv").write_text(content)
     with pytest.raises(InputError, match=r"not a progress\.csv"):
         read_progress(tmp_path / "p.csv")

@@ -1,4 +1,4 @@
-"""Recorders by name: one entry makes a new one known."""
+"""Registry of recorders."""
 
 import sys
 import types
@@ -15,7 +15,7 @@ from escalade.storage.run_folder import RunFolder
 
 
 class Counting:
-    """A recorder like the worked example's."""
+    """A recorder like the one in the guide."""
 
     def __init__(self, run):
         self.path, self.rows = run.folder.path / "count.txt", 0
@@ -47,13 +47,13 @@ def test_every_name_makes_a_recorder(run):
     assert isinstance(made["csv"], ProgressFile)
 
 
-def test_a_class_is_no_recorder(run):
+def test_a_class_is_not_a_recorder(run):
     with pytest.raises(InputError, match=r"^`recorders`: .*Counting.* is not a recorder: use an object"):
         check_recorders([Counting])
     check_recorders([Counting(run)])
 
 
-def test_a_function_that_makes_no_recorder_is_one_line(run):
+def test_a_function_that_returns_no_recorder_raises_one_line(run):
     with pytest.raises(InputError, match=r"^`recorder`: .*:replaced is not a recorder: use an object"):
         start_recorder(f"{__name__}:replaced", run)
 
@@ -62,7 +62,7 @@ def replaced(run):
     return run
 
 
-def test_recorders_are_told_what_evolve_was_given(tmp_path, monkeypatch):
+def test_recorders_receive_the_options_of_evolve(tmp_path, monkeypatch):
     told = {}
 
     def start(run):

@@ -1,4 +1,4 @@
-"""population.csv and workers.csv: what they hold, and what a resumed run leaves of them."""
+"""population.csv and workers.csv: content, and truncation on resume."""
 
 import math
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ def test_a_resumed_run_has_the_same_quantiles_as_an_uninterrupted_one(tmp_path):
     assert all(float(low) <= float(high) for low, high in pairs)
 
 
-def test_a_run_says_what_each_worker_did(tmp_path):
+def test_workers_csv_has_the_work_of_each_worker(tmp_path):
     escalade.train("CartPole-v1", run_dir=tmp_path / "run", workers=2, generations=3, **SMALL)
     columns = read_table(tmp_path / "run" / "workers.csv")
     assert set(columns["worker"]) <= {"1", "2"}
@@ -40,7 +40,7 @@ def test_a_run_says_what_each_worker_did(tmp_path):
     assert sum(map(float, columns["env_steps_per_second"])) > 0
 
 
-def test_workers_are_written_now_and_then_and_at_the_end(tmp_path, monkeypatch):
+def test_workers_csv_is_written_at_intervals_and_at_the_end(tmp_path, monkeypatch):
     clock = iter([0.0, 0.5, 1.25, 1.5, 1.75])
     monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     taken = []
@@ -58,7 +58,7 @@ def test_workers_are_written_now_and_then_and_at_the_end(tmp_path, monkeypatch):
     assert len(taken) == 2
 
 
-def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):
+def test_a_table_is_truncated_to_whole_rows_and_its_heading(tmp_path):
     path = tmp_path / "t.csv"
     table = TableFile(path, ("generation", "x"))
     table.write([(1, 0.1), (2, None), (3, 7)])
@@ -75,7 +75,7 @@ def test_a_table_is_cut_back_to_whole_rows_and_its_own_heading(tmp_path):
         read_table(path)
 
 
-def test_nodes_of_a_cluster_are_told_now_and_then_in_a_line(tmp_path, monkeypatch):
+def test_cluster_notes_are_limited_in_rate(tmp_path, monkeypatch):
     def report():
         first = NodeReport("10.0.0.1", 4, items=20, env_steps=4000, busy_seconds=6.0, lost_chunks=1)
         second = NodeReport("10.0.0.2", 2, items=10, env_steps=2000, busy_seconds=4.0, repeated_chunks=1)

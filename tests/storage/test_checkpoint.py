@@ -1,4 +1,4 @@
-"""Files that survive: round trips, damage of every kind, failures in the middle of a write."""
+"""Checkpoints: round trips, damage of every kind, and failures during a write."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ def same(first, second):
         np.testing.assert_array_equal(value, second[name])
 
 
-def test_what_is_written_is_read_back(tmp_path):
+def test_tensors_and_state_round_trip(tmp_path):
     write(tmp_path / "file", TENSORS, STATE)
     tensors, state = read(tmp_path / "file")
     same(TENSORS, tensors)
@@ -61,7 +61,7 @@ def test_a_missing_file_is_named(tmp_path):
         read(tmp_path / "missing")
 
 
-def test_every_flipped_bit_is_noticed(tmp_path):
+def test_every_flipped_bit_is_detected(tmp_path):
     path, chance = tmp_path / "file", random.Random(1)
     write(path, TENSORS, STATE)
     whole = path.read_bytes()
@@ -83,7 +83,7 @@ def test_every_flipped_bit_is_noticed(tmp_path):
     assert noticed >= len(everywhere) - 5
 
 
-def test_a_file_that_was_cut_or_is_of_another_kind_is_noticed(tmp_path):
+def test_truncated_and_foreign_files_are_detected(tmp_path):
     path = tmp_path / "file"
     write(path, TENSORS, STATE)
     whole = path.read_bytes()
@@ -121,7 +121,7 @@ def test_files_are_synced_before_they_are_renamed(tmp_path, monkeypatch):
     assert events == ["sync", "rename", "sync"]
 
 
-def test_the_last_two_checkpoints_and_snapshots_are_kept(tmp_path):
+def test_the_last_two_checkpoints_and_snapshots_are_not_removed(tmp_path):
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     for generation in range(0, 13, 2):
         checkpoints.save(generation, TENSORS, STATE | {"at": generation}, snapshot_every=6)
@@ -132,7 +132,7 @@ def test_the_last_two_checkpoints_and_snapshots_are_kept(tmp_path):
     same(TENSORS, tensors)
 
 
-def test_what_was_kept_for_good_is_kept_by_whoever_goes_on(tmp_path):
+def test_a_resumed_run_does_not_remove_earlier_snapshots(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for snapshot_every, generations in ((2, range(7)), (0, range(7, 10)), (3, range(10, 15))):
         for generation in generations:
@@ -140,7 +140,7 @@ def test_what_was_kept_for_good_is_kept_by_whoever_goes_on(tmp_path):
     assert checkpoints.generations() == [0, 2, 4, 9, 12, 13, 14]
 
 
-def test_the_newest_whole_checkpoint_is_loaded(tmp_path):
+def test_the_newest_intact_checkpoint_is_loaded(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for generation in (1, 2, 3):
         checkpoints.save(generation, TENSORS, {"at": generation}, snapshot_every=1)
@@ -156,7 +156,7 @@ def test_the_newest_whole_checkpoint_is_loaded(tmp_path):
         checkpoints.load_latest(content)
 
 
-def test_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(tmp_path, monkeypatch):
+def test_an_unreadable_checkpoint_is_not_skipped(tmp_path, monkeypatch):
     checkpoints = Checkpoints(tmp_path)
     for generation in (1, 2):
         checkpoints.save(generation, TENSORS, STATE, snapshot_every=1)
@@ -175,7 +175,7 @@ def test_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(tmp_path, monke
     assert checkpoints.generations() == [1, 2]
 
 
-def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
+def test_later_checkpoints_and_stray_files_are_removed(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for generation in (1, 2, 3):
         checkpoints.save(generation, TENSORS, STATE, snapshot_every=1)
@@ -195,7 +195,7 @@ def test_later_checkpoints_and_stray_files_are_dropped(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["policy.safetensors", "summary.json", "curve.png", "progress.csv"])
-def test_a_new_run_writes_over_nobodys_files(name, tmp_path):
+def test_a_new_run_does_not_overwrite_files(name, tmp_path):
     (tmp_path / name).write_text("precious")
     with pytest.raises(InputError, match=f"contains {name}, which a run would overwrite"):
         RunFolder.create(tmp_path, "env", "run")
@@ -204,7 +204,7 @@ def test_a_new_run_writes_over_nobodys_files(name, tmp_path):
     RunFolder.create(tmp_path, "env", "run").lock.release()
 
 
-def test_a_folder_of_checkpoints_is_a_runs(tmp_path):
+def test_a_folder_with_checkpoints_is_in_use(tmp_path):
     folder = RunFolder.create(tmp_path / "run", "env", "run")
     folder.lock.release()
     write(folder.checkpoints.path(3), {}, {})
@@ -212,14 +212,14 @@ def test_a_folder_of_checkpoints_is_a_runs(tmp_path):
         RunFolder.create(folder.path, "env", "run")
 
 
-def test_an_empty_name_of_a_folder_is_refused(tmp_path, monkeypatch):
+def test_an_empty_path_raises(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="the path is empty"):
         RunFolder.create("", "env", "run")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_environment_wrote_stays_where_a_run_fails_at_its_start(tmp_path):
+def test_files_of_the_environment_survive_a_failed_start(tmp_path):
     folder = RunFolder.create(tmp_path / "run", "subject", "label")
 
     def fail():
@@ -235,7 +235,7 @@ def test_what_the_environment_wrote_stays_where_a_run_fails_at_its_start(tmp_pat
     assert [path.name for path in folder.path.rglob("*")] == ["videos", "first.mp4"]
 
 
-def test_rows_are_on_the_disk_before_the_checkpoint_that_follows_them(tmp_path, monkeypatch):
+def test_rows_are_synced_before_the_next_checkpoint(tmp_path, monkeypatch):
     folder, synced = RunFolder.create(tmp_path / "run", "subject", "label"), []
     folder.lock.release()
     folder.progress.write_text("generation\n1\n")

@@ -1,4 +1,4 @@
-"""A run that is led elsewhere is watched by its lease, and nobody writes into its folder meanwhile."""
+"""Leases: the folder of a run with a remote driver can be watched, but not written."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ TINY = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbos
 
 @pytest.fixture
 def far(tmp_path):
-    """The copy of a run that somebody leads elsewhere."""
+    """The copy of a run with a remote driver."""
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "far"), **TINY)
     run.folder.summary.unlink()
     Mirror(tmp_path, str(run.folder.path)).beat("the detached run far")
@@ -37,7 +37,7 @@ def age(folder, seconds):
     os.utime(there, (time.time() - seconds,) * 2)
 
 
-def test_a_run_that_is_led_elsewhere_is_watched_and_left_alone(far):
+def test_a_run_with_a_remote_driver_can_be_watched_but_not_resumed(far):
     news = Watch(far).look()
     assert (news.state, news.process) == ("running", "the detached run far")
     before = sorted((path.name, path.stat().st_mtime_ns) for path in far.path.rglob("*"))
@@ -48,14 +48,14 @@ def test_a_run_that_is_led_elsewhere_is_watched_and_left_alone(far):
     assert before == sorted((path.name, path.stat().st_mtime_ns) for path in far.path.rglob("*"))
 
 
-def test_a_lease_that_nobody_renews_is_one_of_a_killed_run(far):
+def test_an_expired_lease_means_a_killed_run(far):
     age(far, FRESH + 1)
     assert Watch(far).look().state == "killed"
     assert escalade.resume(far, generations=2, verbose=False).summary["generations"] == 2
     assert Watch(far).look().state == "ended"
 
 
-def test_a_lease_that_cannot_be_read_leaves_the_run_alone(far, monkeypatch):
+def test_an_unreadable_lease_blocks_the_folder(far, monkeypatch):
     def away(self, **how):
         raise OSError(errno.ESTALE, "Stale file handle")
 
@@ -67,7 +67,7 @@ def test_a_lease_that_cannot_be_read_leaves_the_run_alone(far, monkeypatch):
     assert (far.path / LEASE).exists()
 
 
-def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(tmp_path, monkeypatch):
+def test_a_lease_is_renewed_after_a_storage_failure(tmp_path, monkeypatch):
     beats, enough = [], threading.Event()
 
     def write(lease, who):
@@ -88,7 +88,7 @@ def test_a_lease_is_renewed_until_its_end_also_when_the_storage_was_away(tmp_pat
 
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "tests.environments:Raises-v0"])
-def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monkeypatch):
+def test_a_driver_removes_its_lease(env, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     seen = []
@@ -111,7 +111,7 @@ def test_a_driver_holds_the_lease_and_leaves_nothing_behind(env, tmp_path, monke
         assert Watch(far).look().state == "ended"
 
 
-def test_a_lease_does_not_travel_with_the_run(far, tmp_path):
+def test_a_lease_is_not_copied_with_the_run(far, tmp_path):
     assert Mirror(tmp_path / "here", str(far.path)).pull()
     assert not (tmp_path / "here" / LEASE).exists()
     assert Mirror(tmp_path / "here", str(far.path)).occupied()

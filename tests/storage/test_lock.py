@@ -1,4 +1,4 @@
-"""One run a folder at a time, across objects, threads and processes."""
+"""Locks: one run per folder at a time, across objects, threads and processes."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ time.sleep(3600)
 """
 
 
-def test_a_lock_is_held_once_and_can_be_taken_again(tmp_path):
+def test_a_lock_is_exclusive_and_can_be_acquired_again(tmp_path):
     first, second = FolderLock(tmp_path), FolderLock(tmp_path)
     first.acquire()
     first.acquire()
@@ -37,7 +37,7 @@ def test_a_lock_is_held_once_and_can_be_taken_again(tmp_path):
     second.release()
 
 
-def test_a_process_that_is_killed_holds_nothing(tmp_path):
+def test_a_killed_process_holds_no_lock(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
     lock = FolderLock(tmp_path)
@@ -104,7 +104,7 @@ def test_a_lock_that_a_full_disk_refuses_leaves_no_file(tmp_path, monkeypatch):
     lock.release()
 
 
-def test_a_lock_that_is_given_back_late_leaves_that_of_who_came_next(tmp_path):
+def test_a_late_release_does_not_affect_the_next_holder(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     first, second = FolderLock(folder), FolderLock(folder)

@@ -1,4 +1,4 @@
-"""Damaged text in a run folder: a summary counts as none, a table is refused in one line."""
+"""Damaged text files of a run folder: a summary is ignored, a table raises one line."""
 
 import json
 import math
@@ -60,7 +60,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_summary_counts_as_none(damage, run, capsys):
+def test_a_damaged_summary_is_ignored(damage, run, capsys):
     assert run.read_summary()["stop_reason"] == "generations"
     run.summary.write_text(DAMAGES[damage](run.summary.read_text()))
     assert run.read_summary() == {}
@@ -73,7 +73,7 @@ def test_a_damaged_summary_counts_as_none(damage, run, capsys):
     ("column", "cell"),
     [("return_mean", "x"), ("seconds", "1e308"), ("nonfinite", ""), ("episodes", ""), ("eval_steps", "inf")],
 )
-def test_a_damaged_progress_is_refused_before_anything_is_trained(column, cell, run, capsys):
+def test_a_damaged_progress_file_raises_before_training(column, cell, run, capsys):
     heading, first, *others = run.progress.read_text().splitlines()
     cells = dict(zip(heading.split(","), first.split(","), strict=True)) | {column: cell}
     run.progress.write_text("\n".join([heading, ",".join(cells.values()), *others]) + "\n")
@@ -89,7 +89,7 @@ def test_a_damaged_progress_is_refused_before_anything_is_trained(column, cell, 
 
 
 @pytest.mark.parametrize("seconds", [1e308, math.inf, math.nan, "1"])
-def test_a_checkpoint_with_impossible_seconds_is_passed_over(seconds, run):
+def test_a_checkpoint_with_impossible_seconds_is_skipped(seconds, run):
     path = run.checkpoints.path(2)
     tensors, state = read(path)
     state["progress"]["updates"]["seconds"] = seconds

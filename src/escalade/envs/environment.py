@@ -273,7 +273,7 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
     except InputError:
         raise
     except error.DependencyNotInstalled as problem:
-        raise InputError(f"environment {env_id} needs a package: {pip_line(spec, problem)}") from problem
+        raise InputError(f"environment {env_id} needs a package; {pip_line(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
         # Gymnasium registers a function of gymnasium.envs for environments that it has removed.
         known = is_gymnasiums_own(spec) or _module_of(spec) == "gymnasium.envs"

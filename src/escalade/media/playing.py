@@ -68,7 +68,7 @@ def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
         raise
     except error.DependencyNotInstalled as problem:
         line = pip_line(environment.spec, problem)
-        raise InputError(f"environment {environment.id} needs a package to render: {line}") from problem
+        raise InputError(f"environment {environment.id} needs a package to render; {line}") from problem
     except (Exception, SystemExit) as problem:
         if env is None and "render_mode" in text_of(problem):
             raise InputError(f"environment {environment.id} has no {lacks}") from problem

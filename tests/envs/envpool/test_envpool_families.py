@@ -1,4 +1,4 @@
-"""A process of Escalade's own imports one family of EnvPool; every other process finds all of them."""
+"""Escalade's own processes import one family of EnvPool; all others import all families."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def test_an_own_process_imports_the_family_that_is_needed(env_id):
     assert spec is not None
     assert ids < all_ids / 4
     assert not drawing
-    assert all_ids > 1000  # the others come when an id is asked for that none of the imported has
+    assert all_ids > 1000  # an unknown id imports the other families
 
 
 def test_a_library_users_process_imports_all():

@@ -1,4 +1,4 @@
-"""The models that pools compile: without pictures, and with the same physics."""
+"""Models without textures have the same physics."""
 
 import re
 
@@ -26,7 +26,7 @@ def base_of(env_id):
 
 
 def walk(env_id, **settings):
-    """What two environments show in an episode with random actions."""
+    """Observations of two environments in an episode with random actions."""
     pool = make_pool(env_id, [3, 4], None, **settings)
     chosen, seen = np.random.default_rng(1), [pool.reset()[0]]
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""EnvPool's CarRacing, by name: its own episodes, in the wrappers of frames and of courses."""
+"""EnvPool's CarRacing by name: episodes, wrappers and processing of frames."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Environments that only EnvPool has: names, spaces, flattening, and what is refused."""
+"""Environments that only EnvPool has: names, spaces, flattening and errors."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def seeded(*values):
         ("dm_control/cheetah-run", "CheetahRun-v1"),
         ("dm_control/ball_in_cup-catch-v0", "BallInCupCatch-v1"),
         ("dm_control/humanoid_CMU-run", "HumanoidCMURun-v1"),
-        ("Ant-v3", "Ant-v3"),  # Gymnasium has the name left, and a line that says where it went
+        ("Ant-v3", "Ant-v3"),  # Gymnasium has only the id left, with an error
     ],
 )
 def test_names_lead_to_envpools_ids(name, env_id):
@@ -113,7 +113,7 @@ def test_limits_are_envpools_or_the_users():
     assert vectorize(resolve("CheetahRun-v1", max_episode_steps=1200), 1)._pool is None
 
 
-def test_what_counts_a_step_too_many_is_cut(monkeypatch):
+def test_an_environment_that_ends_a_step_late_is_truncated(monkeypatch):
     made = envpool_backend.make_pool
     monkeypatch.setattr(envpool_backend, "make_pool", lambda name, seeds, limit, **more: made(name, seeds, 9))
     vector = vectorize(resolve("CliffWalking-v0", max_episode_steps=2), 1)
@@ -156,7 +156,7 @@ def test_wrappers_and_frames_stand_around_objects():
         ("zoo:Ant-v5", {}, "zoo:Ant-v5 is a policy, not an environment: use Ant-v5 with `start_from` zoo:"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line(env, options, words):
+def test_unsupported_environments_raise_one_line(env, options, words):
     with pytest.raises(InputError, match=words) as refused:
         resolve(env, **options)
     assert "\n" not in str(refused.value)
@@ -191,7 +191,7 @@ def test_infos_are_numbers_of_envpools():
 
 
 class Effort(gymnasium.Wrapper):
-    """Says in its info how large an action was."""
+    """Adds the size of the action to the info."""
 
     def step(self, action):
         *given, info = self.env.step(action)
@@ -209,7 +209,7 @@ def test_an_entry_of_an_info_may_be_a_wrappers(keys):
     assert vector.infos(slots).tolist() == [[3.0], [1.5]]
 
 
-def test_drawing_is_tried_in_another_process_first(monkeypatch):
+def test_rendering_is_tested_in_a_separate_process(monkeypatch):
     with pytest.raises(InputError, match=r"Catch-v0 cannot render here.*render not implemented") as refused:
         PooledEnv("Catch-v0", render_mode="rgb_array")
     assert "\n" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""MuJoCo's own batch plays Gymnasium's episodes, bit for bit, and makes nothing anew for them."""
+"""Episodes of MuJoCo's batch are bit-identical to Gymnasium's."""
 
 import importlib.util
 from dataclasses import replace
@@ -21,7 +21,7 @@ def seeded(values):
 
 
 def both(env, slots):
-    """The same slots on this backend and on Gymnasium's, with everything that is said of a step."""
+    """The same slots on this backend and on Gymnasium's, with all results of a step."""
     environment = resolve(env, max_episode_steps=LIMIT, info_keys=TASKS[env].infos)
     return [vectorize(replace(environment, backend=name), slots) for name in ("mujoco", "gymnasium")]
 
@@ -59,7 +59,7 @@ def test_episodes_are_gymnasiums_in_slots_in_any_order_and_used_before(env):
         vector.close()
 
 
-def test_a_run_makes_one_environment_whatever_its_slots_and_episodes(monkeypatch):
+def test_a_run_makes_one_environment_for_all_slots(monkeypatch):
     made, steps = [], []
     make = Environment.make
     monkeypatch.setattr(Environment, "make", lambda self, *args: made.append(1) or make(self, *args))
@@ -76,7 +76,7 @@ def test_a_run_makes_one_environment_whatever_its_slots_and_episodes(monkeypatch
     assert (len(made), len(steps)) == (1, 12)
 
 
-def test_a_model_whose_geoms_cannot_touch_is_not_searched_for_contacts():
+def test_contacts_are_disabled_if_geoms_cannot_touch():
     model = gymnasium.make("Reacher-v5").unwrapped.model
     assert not _may_touch(model)
     model.geom_contype[3] = 1
@@ -98,7 +98,7 @@ def test_a_simulation_that_fails_is_named_by_its_slot():
     assert failure.value.row == 2
 
 
-def test_auto_takes_it_where_gymnasiums_own_task_is_asked_for():
+def test_auto_selects_it_for_gymnasiums_own_tasks():
     assert settle_backend(resolve("Walker2d-v5")).backend == "mujoco"
     assert isinstance(vectorize(resolve("Swimmer-v5"), 1), MujocoVector)
     assert settle_backend(resolve("Hopper-v5", info_keys=["reward_survive"])).backend == "mujoco"

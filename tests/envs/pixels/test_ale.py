@@ -1,4 +1,4 @@
-"""Atari games on the ALE backend and on Gymnasium's: the same episodes, bit for bit."""
+"""Episodes of Atari games are bit-identical on the ALE backend and on Gymnasium's."""
 
 from itertools import islice
 
@@ -47,7 +47,7 @@ AROUND = ["gymnasium:Wrapper"]
 
 
 def both(env, kwargs, limit, frames):
-    """Slots of the backend, and a slot with Gymnasium's environment inside."""
+    """Slots of the backend, and a slot with Gymnasium's environment."""
     ours = resolve(env, kwargs, "ale", limit, frames=frames)
     assert settle_backend(ours) == ours
     return vectorize(ours, 2), vectorize(
@@ -122,7 +122,7 @@ def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
 
 
 @pytest.mark.parametrize("case", ["pixels", "sticky"])
-def test_an_episode_goes_on_from_a_state_that_was_kept(case):
+def test_an_episode_continues_from_a_saved_state(case):
     env, kwargs, frames, _ = CASES[case]
     games = vectorize(resolve(env, kwargs, "ale", 12, frames=frames), 3)
     first, other = np.array([0]), np.array([2])

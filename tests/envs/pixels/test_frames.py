@@ -1,4 +1,4 @@
-"""Every option of frames against Gymnasium's own wrappers on recorded frames, with its errors."""
+"""Options of frames compared with Gymnasium's wrappers on recorded frames, and their errors."""
 
 import itertools
 from typing import Any
@@ -24,7 +24,7 @@ CROP = (2, 9, 1, 7)
 
 
 class Recorded(gymnasium.Env[Any, Any]):
-    """Plays recorded frames, whatever the actions; it loses a life every seventh. Also its own emulator."""
+    """Plays recorded frames for any actions, and loses a life every seventh. Also acts as the emulator."""
 
     observation_space = spaces.Box(0, 255, (HEIGHT, WIDTH, 3), np.uint8)
     action_space = spaces.Discrete(3)
@@ -69,7 +69,7 @@ class Recorded(gymnasium.Env[Any, Any]):
 
 
 def played(env, seed=3, steps=4):
-    """Observations but the last of an ended episode, rewards and ends."""
+    """Observations without the last one of an ended episode, rewards and ends."""
     seen, rewards, ended = [np.array(env.reset(seed=seed)[0])], [], False
     for step in range(steps):
         observation, reward, terminated, truncated, _ = env.step(step % 3)
@@ -147,7 +147,7 @@ def test_images_of_others_are_those_of_gymnasiums_wrappers(grey, skip):
 
 
 class Repeated(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Each action so many times: Gymnasium's skip takes a maximum, too."""
+    """Repeats each action; Gymnasium's wrapper also takes a maximum."""
 
     def __init__(self, env: Any, times: int) -> None:
         super().__init__(env)
@@ -203,13 +203,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("frames", "shape", "spec", "said"), REFUSED)
-def test_what_does_not_fit_is_refused(frames, shape, spec, said):
+def test_options_that_do_not_apply_raise(frames, shape, spec, said):
     with pytest.raises(InputError, match=said):
         frames.wrap(gymnasium.Wrapper(Recorded(shape)), spec)
 
 
 class Odd(gymnasium.Env[Any, Any]):
-    """Gives one array for ever, writes to its actions, and has a generator of its own; ends after 6 steps."""
+    """Returns the same array in all steps, writes to its actions, has a generator; ends after 6 steps."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float64)
     action_space = spaces.Box(-1, 1, (1,), np.float32)
@@ -236,7 +236,7 @@ def test_an_environment_that_shares_and_writes_is_stacked_and_repeated_as_others
     assert action[0] == 1
 
 
-def test_the_last_image_of_an_episode_is_pooled_with_none_of_another():
+def test_the_last_image_is_not_pooled_with_a_different_episode():
     env = Frames(frame_skip=4, max_pool=True).wrap(Recorded(), PLAIN)
     env.reset(seed=0)
     steps = -(-(LENGTH - 1) // 4)

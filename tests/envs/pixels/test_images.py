@@ -1,4 +1,4 @@
-"""Images as observations: their layout, their type on the way to a policy, and who scales them."""
+"""Images as observations: layout, type and scaling."""
 
 import math
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_channels_come_first(layout):
 
 
 class Recording(nn.Module):
-    """A small CNN that keeps what it was given."""
+    """A small CNN that records its inputs."""
 
     def __init__(self, channels, outputs):
         super().__init__()
@@ -86,7 +86,7 @@ def test_an_episode_of_images_is_the_same_in_any_company(layout):
 
 
 def spied(runner):
-    """The list to which the runner adds what its networks see."""
+    """The list to which the runner appends the inputs of networks."""
     seen, forward = [], runner.forward
     runner.forward = type(
         "Spy",
@@ -134,7 +134,7 @@ def test_small_images_are_normalised_by_default_if_the_network_flattens_them(opt
     assert bool(read_config(run.folder).normalize_observations) is normalised
 
 
-def test_images_are_normalised_by_running_moments_where_that_is_asked_for(tmp_path):
+def test_images_are_normalised_by_running_moments_on_request(tmp_path):
     config = Config(env=TINY, env_kwargs={"observation": "pixels"}, hidden=(4,), normalize_observations=True)
     environment = find_environment(config)
     policy = make_policy(config, environment)
