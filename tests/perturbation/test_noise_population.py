@@ -30,6 +30,17 @@ def test_members_are_centre_plus_scaled_noise_at_their_address(antithetic):
         np.testing.assert_allclose(members[member], expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.1, np.linspace(0.01, 0.5, 50, dtype=np.float32)])
+def test_members_made_together_are_those_made_one_by_one(kind, scale):
+    population = gaussian(scale=scale, center=np.linspace(-2, 2, 50, dtype=kind))
+    together, alone = np.empty((3, 50), kind), np.empty(50, kind)
+    population.write_rows([1, 6, 7], together)
+    for row, member in zip(together, [1, 6, 7], strict=True):
+        population.write(member, alone)
+        np.testing.assert_array_equal(row, alone)
+
+
 @repeatable
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(1e-6, 1e3))
 def test_mirrored_members_average_to_the_centre(seed, dimension, scale):

@@ -197,12 +197,12 @@ class DevicePopulation(GaussianPopulation):
         if made is not out:
             torch.from_numpy(out).copy_(made)
 
-    def write_rows(self, members: Sequence[int], out: Tensor) -> None:
+    def write_rows(self, members: Sequence[int], out: Any) -> None:
         """Write members into ``out``, shape (k, dimension), on the device: in few calls if noise is full.
 
         The noise of adjacent mirrored pairs is generated once.
         """
-        if self.source.rank:
+        if self.source.rank or isinstance(out, np.ndarray):
             for row, member in zip(out, members, strict=True):
                 self.write(member, row)
             return

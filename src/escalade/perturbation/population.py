@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 Vector = NDArray[np.float32]
 Center = NDArray[np.floating]
 """Parameters: float64 if the strategy's first centre was, else float32."""
+_SMALL = 2**11  # parameters up to which the members are made in one call
 Weights = Sequence[float] | NDArray[np.floating]
 
 
@@ -145,6 +146,18 @@ class GaussianPopulation(Around, Addressed):
         # Mirrored members subtract exactly the same product, so that a pair's mean is the centre.
         (np.subtract if sign < 0 else np.add)(self.center, out, out=out)
 
+    def write_rows(self, members: Sequence[int], out: Any) -> None:
+        """Write members into the rows of ``out``, shape (k, dimension): the same numbers as :meth:`write`."""
+        gather = getattr(self.draws, "gather", None)
+        if gather is None or self.dimension > _SMALL:
+            for row, member in zip(out, members, strict=True):
+                self.write(member, row)
+            return
+        numbers, signs = self.perturbations(members)
+        np.multiply(gather(numbers), self.scale, out=out, dtype=out.dtype)
+        out *= signs.astype(out.dtype)[:, None]
+        out += self.center
+
 
 @dataclass(frozen=True)
 class DensePopulation:
@@ -197,7 +210,7 @@ def write_all(population: Population, members: Sequence[int] | None = None, into
         return population.vectors.copy()
     members = range(population.size) if members is None else members
     written = np.empty((len(members), population.dimension), dtype=population.dtype) if into is None else into
-    together = None if isinstance(written, np.ndarray) else getattr(population, "write_rows", None)
+    together = getattr(population, "write_rows", None)
     if together is not None:
         together(members, written)
         return cast("Center", written)

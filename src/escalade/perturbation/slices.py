@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import DTypeLike, NDArray
 
 from escalade.errors import InputError
@@ -64,6 +65,11 @@ class TableSlices:
     def write(self, number: int, scale: float | Center, out: Center) -> None:
         start = int(self.starts[number])
         np.multiply(self.values[start : start + self.dimension], scale, out=out, dtype=out.dtype)
+
+    def gather(self, numbers: NDArray[np.int64]) -> Vector:
+        """Return these perturbations in new memory, shape (k, dimension)."""
+        found: Vector = sliding_window_view(self.values, self.dimension)[self.starts[numbers]]
+        return found
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
         dimension = self.dimension

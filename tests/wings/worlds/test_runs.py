@@ -81,8 +81,8 @@ def test_groups_of_observations_and_one_tensor_of_ends(tmp_path):
 def test_a_world_may_keep_its_actions_and_write_its_observations_in_place(tmp_path):
     run = escalade.train(f"{OWN}:Changes", run_dir=tmp_path / "changes", **SMALL)
     assert min(run.history["return_mean"]) > 1e-3  # no action would differ from one that is written over
-    line, in_place = (digest(f"{OWN}:{name}", tmp_path / name) for name in ("Line", "InPlace"))
-    assert line == in_place
+    double, in_place = (digest(f"{OWN}:{name}", tmp_path / name) for name in ("Double", "InPlace"))
+    assert double == in_place
 
 
 def test_the_callers_generators_stay_as_they_were(tmp_path):
@@ -114,7 +114,7 @@ def test_a_world_that_does_not_repeat_itself_is_told(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("Growing", "gave observations of shape"),
+        ("Growing", "all must have the same shape"),
         ("Unseeded", "failed to reset"),
         ("Elsewhere", "is on meta, not on the `device` cpu"),
         ("without_actions", "has no `single_action_space`"),

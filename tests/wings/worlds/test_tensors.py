@@ -29,6 +29,8 @@ CPU = torch.device("cpu")
 class Reference:
     """One row after the other, each by a module that holds its member."""
 
+    selects = False
+
     def __init__(self, setup):
         self.module = copy_module(setup.network.module)
         self.write = layout_of(self.module).writer(self.module)
@@ -40,9 +42,6 @@ class Reference:
 
     def load(self, items, seeds):
         self.items, self.seeds, self.states = items, seeds, [None] * len(seeds)
-
-    def keep(self, alive):
-        """All rows play on."""
 
     def member(self, row):
         vector = self.job.center.clone()

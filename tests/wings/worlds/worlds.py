@@ -60,8 +60,19 @@ class Changes(Line):
         return seen, changed, *others
 
 
+class Double(Line):
+    """Line in double precision."""
+
+    def reset(self, *, seed):
+        return super().reset(seed=seed)[0].double(), {}
+
+    def step(self, actions):
+        seen, *others = super().step(actions)
+        return seen.double(), *others
+
+
 class InPlace(Line):
-    """Line in double precision, which writes each observation to the memory of the last."""
+    """Double, which writes each observation to the memory of the last."""
 
     def reset(self, *, seed):
         self.seen = super().reset(seed=seed)[0].double()

@@ -44,7 +44,7 @@ class TorchWorld:
 
     def reset(self, *, seed: Tensor) -> tuple[Tensor, dict[str, Any]]:
         """Begin all episodes, each by its own seed, shape (num_envs,); their first observations."""
-        self._seeds, self._step = seed, 0
+        self.num_envs, self._seeds, self._step = len(seed), seed, 0
         self.state = self.first()
         return self.observe(), {}
 
@@ -54,6 +54,18 @@ class TorchWorld:
         rewards, ended = self.advance(actions)
         cut = torch.full_like(ended, self._step >= self.max_episode_steps)
         return self.observe(), rewards, ended, cut, {}
+
+    def select_rows(self, rows: Tensor) -> bool:
+        """Continue with these rows alone, until the next reset; return False if that cannot be done.
+
+        It cannot if there are other tensors with a row for each episode than :attr:`state`.
+        """
+        own = {"state", "_seeds"}
+        others = (part for name, part in vars(self).items() if name not in own and isinstance(part, Tensor))
+        if any(part.shape[:1] == (self.num_envs,) for part in others):
+            return False
+        self.num_envs, self.state, self._seeds = len(rows), self.state[rows], self._seeds[rows]
+        return True
 
     def random(self, count: int) -> Tensor:
         """Numbers in [0, 1), shape (num_envs, count): a function of each episode's seed and of the step."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,17 @@ from torch import Tensor
 from escalade.engines.base import Feed
 from escalade.envs import Environment
 from escalade.envs.spaces import is_image, moments_size
-from escalade.policies.normalizer import Normalization, normalize
 from escalade.rollout.batches import Batches, Found
 from escalade.rollout.episodes import MOMENTS, RecordType
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.support.generators import Generators, generators_kept
 from escalade.wings.worlds.acting import make_actor
+from escalade.wings.worlds.sums import Moments, Sums, flat
 from escalade.wings.worlds.world import World, let_go, opened
 
-_LOOK_EVERY = 16  # steps between questions whether all episodes have ended: each waits for the device
+_LOOK_EVERY = {"cpu": 8}  # steps between looks which episodes have ended
+_LOOK = 16  # on a device, where each look waits for it
+_FULL = 7 / 8  # of the rows; while more than these have not ended, leaving out the others saves too little
 _NEVER = 2**62
 
 
@@ -59,102 +60,85 @@ class WorldRollouts:
 
     def _play(self, batch: int, feed: Feed) -> Found:
         job, items = self.batches.job, self.batches.items(batch)
-        count, device = len(items), self.world.device
         seeds = np.resize(job.episode_seeds(items), self.rows)  # rows without an episode are idle
         observations = self.world.reset(seeds, self.batches.seed(batch))
         self.actor.load(items, seeds)
-        normalization = job.normalization
-        moments = None if normalization is None else Moments(normalization, observations)
-        limits = self._limits(items)
-        alive = torch.arange(self.rows, device=device) < count
-        returns = torch.zeros(self.rows, dtype=precision(device), device=device)
-        lengths = torch.zeros(self.rows, dtype=torch.int64, device=device)
+        limits, watched = self._limits(items), job.observed(items)
+        sums = Sums(torch.from_numpy(limits).to(self.world.device))
+        stepped, every = self.rows, _LOOK_EVERY.get(self.world.device.type, _LOOK)
+        moments = self._moments(observations, watched, every)
         for step in range(int(limits.max())):
-            if moments is None:
-                seen = self._inputs(observations)
-                returns += torch.where(alive & ~torch.isfinite(seen.flatten(1).sum(1)), math.nan, 0)
-            else:
-                seen = moments.take(observations, alive)
-            observations, rewards, ended = self.world.step(self.actor(seen, step))
-            returns += torch.where(alive, rewards, 0)
-            lengths += alive
-            alive = alive & ~ended & (step + 1 < limits)
-            if step % _LOOK_EVERY == _LOOK_EVERY - 1:
+            if step % every == 0:
                 feed.alive()
-                if not bool(alive.any()):
+                if moments is not None and step:
+                    moments.flush(sums.seen)
+                alive = int(sums.alive.sum())
+                if alive == 0:
                     break
-                self.actor.keep(alive)
-        return self._records(items, returns, lengths, moments)
+                if self.actor.selects and alive <= _FULL * stepped:
+                    observations = self._select(observations, sums, moments)
+                    stepped = alive
+            if moments is None:
+                inputs = self._inputs(observations)
+                sums.observe(inputs.flatten(1))
+            else:
+                seen = flat(observations)
+                sums.observe(seen)
+                moments.add(seen)
+                inputs = moments.normalized(seen).reshape(observations.shape)
+            observations, rewards, ended = self.world.step(self.actor(inputs, step))
+            sums.add(rewards, ended, step)
+        if moments is not None:
+            moments.flush(sums.seen)
+        sums.finish()
+        return self._records(watched, sums, moments)
 
-    def _limits(self, items: NDArray[np.int64]) -> Tensor:
-        """The most steps of each row, shape (num_envs,)."""
+    def _select(self, observations: Tensor, sums: Sums, moments: Moments | None) -> Tensor:
+        """Continue with the rows whose episode has not ended, and return their observations."""
+        (rows,) = torch.nonzero(sums.alive, as_tuple=True)
+        before, moved = len(sums.alive), self.world.select(rows)
+        self.actor.select(rows.numpy(), moved)
+        if not moved:
+            return observations
+        sums.select(rows)
+        if moments is not None:
+            moments.select(rows, before)
+        return observations[rows]
+
+    def _limits(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the most steps of each row, shape (num_envs,)."""
         job, limit = self.batches.job, self.environment.max_episode_steps or _NEVER
-        limits = np.full(self.rows, 0, np.int64)
+        limits = np.zeros(self.rows, np.int64)
         limits[: len(items)] = limit
         if job.cap is not None:
             limits[: len(items)][items < job.training_items] = min(job.cap, limit)
-        return torch.from_numpy(limits).to(self.world.device)
+        return limits
+
+    def _moments(self, observations: Tensor, watched: NDArray[np.bool_], steps: int) -> Moments | None:
+        normalization = self.batches.job.normalization
+        if normalization is None:
+            return None
+        rows = torch.from_numpy(np.flatnonzero(watched)).to(self.world.device)
+        return Moments(normalization, flat(observations), rows, steps)
 
     def _inputs(self, observations: Tensor) -> Tensor:
-        """The inputs of policies that normalise nothing."""
+        """Return the inputs of policies that do not normalise."""
         seen = observations.to(torch.float32)
         return seen / 255 if self._scaled else seen
 
-    def _records(
-        self, items: NDArray[np.int64], returns: Tensor, lengths: Tensor, moments: Moments | None
-    ) -> Found:
-        count = len(items)
-        records = np.empty(count, self.record.plain if moments is None else self.record.observed)
-        records["return"] = records["score"] = returns[:count].cpu().numpy()
-        records["length"] = lengths[:count].cpu().numpy()
+    def _records(self, watched: NDArray[np.bool_], sums: Sums, moments: Moments | None) -> Found:
+        count = len(watched)
+        records = np.empty(count, self.record.plain)
+        records["return"] = records["score"] = sums.returns[:count].cpu().numpy()
+        records["length"] = sums.lengths[:count].cpu().numpy()
         if moments is None:
             return [(np.arange(count), records)]
-        records[MOMENTS] = moments.found(lengths)[:count]
-        diverged = ~np.isfinite(records[MOMENTS]).all(axis=(1, 2))
-        records["return"][diverged] = records["score"][diverged] = np.nan
-        watched = self.batches.job.observed(items)
-        others = np.empty(np.count_nonzero(~watched), self.record.plain)
-        for name in others.dtype.names or ():
-            others[name] = records[name][~watched]
-        return [(np.flatnonzero(watched), records[watched]), (np.flatnonzero(~watched), others)]
-
-
-class Moments:
-    """Sums of what each row's episode observes, about its first observation, and the normalised inputs."""
-
-    def __init__(self, normalization: Normalization, first: Tensor) -> None:
-        self._precision = precision(first.device)
-        self._first = self._flat(first).clone()  # the world may write the next ones to the same memory
-        self._sums = torch.zeros((2, *self._first.shape), dtype=self._precision, device=first.device)
-        self._mean, self._inverse_std = (
-            torch.from_numpy(part).to(first.device, self._precision)
-            for part in (normalization.mean, normalization.inverse_std)
-        )
-        self._clip = normalization.clip
-
-    def take(self, observations: Tensor, alive: Tensor) -> Tensor:
-        """Add the observations of rows that are ``alive``; what the policies see of all rows."""
-        flat = self._flat(observations)
-        deviations = torch.where(alive[:, None], flat - self._first, 0)
-        self._sums[0] += deviations
-        self._sums[1] += deviations.square_()
-        seen = normalize(flat, self._mean, self._inverse_std, self._clip)
-        return seen.to(torch.float32).reshape(observations.shape)
-
-    def found(self, lengths: Tensor) -> NDArray[np.float64]:
-        """Mean and sum of squared deviations of each row, shape (rows, 2, size), of so many observations."""
-        total, squares = self._sums
-        offset = total / lengths.clamp(min=1)[:, None]
-        means = self._first + offset
-        return torch.stack((means, (squares - total * offset).clamp(min=0)), dim=1).cpu().double().numpy()
-
-    def _flat(self, observations: Tensor) -> Tensor:
-        return observations.reshape(len(observations), -1).to(self._precision)
-
-
-def precision(device: torch.device) -> torch.dtype:
-    """The type of sums: double precision, which Apple's GPUs lack."""
-    return torch.float32 if device.type == "mps" else torch.float64
+        places = np.flatnonzero(watched)
+        observed = np.empty(len(places), self.record.observed)
+        for name in records.dtype.names or ():
+            observed[name] = records[name][places]
+        observed[MOMENTS] = moments.found(observed["length"])
+        return [(places, observed), (np.flatnonzero(~watched), records[~watched])]
 
 
 def supports(environment: Environment) -> bool:
@@ -179,13 +163,16 @@ class WorldVector:
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         """Begin all episodes; observations of the given ones."""
-        return self._array(self._world.reset(np.resize(seeds, self.slots), int(seeds[0])))[slots]
+        self._seeds = np.resize(seeds, self.slots)
+        return self._array(self._world.reset(self._seeds, int(seeds[0])))[slots]
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """One step of all episodes, of which those without an action take the last one."""
         taken = torch.from_numpy(np.resize(actions, (self.slots, *actions.shape[1:])))
+        if self._world.rows < self.slots:  # rollouts have used it since
+            self._world.reset(self._seeds, int(self._seeds[0]))
         turn = self._world.step(taken.to(self._world.device))
         return tuple(self._array(part)[slots] for part in turn)  # type: ignore[return-value]
 

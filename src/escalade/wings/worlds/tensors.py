@@ -40,6 +40,8 @@ class TensorActor:
         InputError: an option of the policy has no way on a device.
     """
 
+    selects = False
+
     def __init__(self, setup: RolloutSetup, rows: int, device: torch.device) -> None:
         if setup.action_noise and setup.actions.continuous:
             raise InputError(f"`action_noise` does nothing on the `device` {device}: leave it out")
@@ -81,8 +83,8 @@ class TensorActor:
             raw = raw + self._scale * gumbels(self._keys, step, raw.shape[1])
         return self._map(raw)
 
-    def keep(self, alive: Tensor) -> None:
-        """Play on in all rows: members stay beside each other."""
+    def select(self, rows: Numbers, moved: bool) -> None:
+        """Do nothing: the episodes of a member stay together."""
 
     def _forward(self, seen: Tensor) -> Tensor:
         """Outputs of all rows, shape (num_envs, outputs)."""

@@ -63,10 +63,12 @@ class World:
         )
         self.max_episode_steps = None if limit is None else int(limit)
         self._shape: torch.Size | None = None
+        self.rows = num_envs  # that are stepped: see `select`
         self.users = 0
 
     def reset(self, seeds: NDArray[np.int64], seed: int) -> Tensor:
         """Begin all episodes, with ``seeds`` of theirs, shape (num_envs,), or with one for all."""
+        self.rows = self.num_envs
         given = torch.from_numpy(seeds).to(self.device) if self.row_seeds else seed
         with self._guarded("failed to reset"):
             if not self.row_seeds:
@@ -81,6 +83,17 @@ class World:
         if len(more) == 2:
             ended = self._tensor(ended).bool() | self._tensor(more[0]).bool()
         return Turn(self._seen(observations), self._row(rewards), self._row(ended).bool())
+
+    def select(self, rows: Tensor) -> bool:
+        """Continue with these rows alone, until the next reset; return False if the world cannot."""
+        change = getattr(self.made, "select_rows", None) if self.row_seeds else None
+        if change is None:
+            return False
+        with self._guarded("raised"):
+            if not change(rows):
+                return False
+        self.rows = len(rows)
+        return True
 
     def close(self) -> None:
         """Close it, if it can be."""
@@ -105,21 +118,22 @@ class World:
     def _seen(self, observations: Any) -> Tensor:
         """The policy's part of observations, the same shape in each step."""
         found = self._tensor(_policys(observations) if isinstance(observations, Mapping) else observations)
-        if self._shape is None:
-            if found.shape[:1] != (self.num_envs,):
-                raise EnvironmentFailure(
-                    f"world {self.id} gives observations of shape {tuple(found.shape)}: the first axis must "
-                    f"be its {self.num_envs} episodes"
-                )
-            self._shape = found.shape
-        elif found.shape != self._shape:
+        if found.shape[:1] != (self.rows,):
             raise EnvironmentFailure(
-                f"world {self.id} gave observations of shape {tuple(self._shape)}, then {tuple(found.shape)}"
+                f"world {self.id} returned observations of shape {tuple(found.shape)}; the first axis must "
+                f"be its {self.rows} episodes"
+            )
+        if self._shape is None:
+            self._shape = found.shape[1:]
+        elif found.shape[1:] != self._shape:
+            raise EnvironmentFailure(
+                f"world {self.id} returned observations of shape {tuple(self._shape)} at first, then of "
+                f"{tuple(found.shape[1:])}; all must have the same shape"
             )
         return found
 
     def _row(self, numbers: Any) -> Tensor:
-        return self._tensor(numbers).reshape(self.num_envs)
+        return self._tensor(numbers).reshape(self.rows)
 
     def _tensor(self, values: Any) -> Tensor:
         """Numbers of any library as a tensor of the device, without a copy if possible."""
