@@ -111,7 +111,7 @@ def test_weights_of_half_precision_are_cast_from_a_centre_that_is_not(perturbati
     ("options", "said"),
     [
         ({"workers": 2}, f"device '{PLACE}' computes in this process; remove workers=2"),
-        ({"strategy": "pgpe"}, "PGPE does not work with device"),
+        ({"strategy": "cem"}, "CEM does not work with device"),
         ({"strategy": "cma-es", "lr": None}, "CMAES does not work with device"),
         ({"device": "meta"}, "device 'meta' cannot be used here"),
         ({"device": "cuda:77"}, "device 'cuda:77' cannot be used here"),

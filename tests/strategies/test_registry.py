@@ -16,6 +16,7 @@ from escalade import strategies
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
+from escalade.perturbation.device import Counters, DeviceNoise
 from escalade.perturbation.registry import make_source
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS, StrategyEntry
@@ -114,6 +115,26 @@ def test_the_worked_example_of_contributing(monkeypatch):
     for _ in range(30):
         es.tell(-(es.ask() ** 2).sum(dim=1))
     assert float(es.center.norm()) < 0.3
+
+
+@every
+def test_noise_of_a_device_works_or_is_refused_in_a_line(entry):
+    source = DeviceNoise(Counters(torch.device("cpu")), 0, ((6, 5), (5,)))
+
+    def search():
+        return entry.load()(np.zeros(35), 40, sigma=0.1, perturbation=source)
+
+    if not (entry.load().low_rank or entry.load().on_device):
+        with pytest.raises(InputError, match=rf"^{entry.class_name} does not work with device; .*$"):
+            search()
+        return
+    found, target = search(), torch.linspace(-1, 1, 35)
+    for _ in range(150):
+        found.tell(-(found.ask() - target).square().sum(dim=1))
+    assert float((found.center - target).square().sum()) < 0.2 * float(target.square().sum())
+    again = search()
+    again.load_state_dict(found.state_dict())
+    assert torch.equal(again.ask(), found.ask())
 
 
 @every

@@ -7,7 +7,7 @@ anywhere, in any order. Members and sums are computed on the module's device; on
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,18 +151,31 @@ class DeviceDraws(LowRankDraws):
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Any:
         """Return ``sum_k weights[k] * noise_k``, float32: one product per matrix and batch."""
+        total = self.source.room(self.source.dimension).zero_()
+        for numbers, placed in self._batches(weights):
+            for part in self.source.parts:
+                _add(part, placed, numbers, total[part.stretch])
+        return total
+
+    def weighted_square_sum(self, weights: Weights, shift: None = None, dtype: DTypeLike = np.float32) -> Any:
+        """Return ``sum_k weights[k] * noise_k**2``, float32, for full noise."""
+        assert not self.source.rank
+        assert shift is None
+        total = self.source.room(self.source.dimension).zero_()
+        for numbers, placed in self._batches(weights):
+            total.addmv_(numbers.square_().T, placed)
+        return total
+
+    def _batches(self, weights: Weights) -> Iterator[tuple[Any, Tensor]]:
+        """Yield the numbers of perturbations with nonzero weight, shape (k, length), and their weights."""
         values, source = np.asarray(weights, np.float32), self.source
-        total, used = source.room(source.dimension).zero_(), np.flatnonzero(values)
+        used = np.flatnonzero(values)
         at_once = _GATHERED.get(source.device.type, _GATHER)
         rows = max(1, max(at_once, source.dimension // 8) // source.length)
         room = source.room(min(rows, len(used)), source.length)
         for low in range(0, len(used), rows):
             some = used[low : low + rows]
-            numbers = self.rows(some, room[: len(some)])
-            placed = source.placed(values[some])
-            for part in source.parts:
-                _add(part, placed, numbers, total[part.stretch])
-        return total
+            yield self.rows(some, room[: len(some)]), source.placed(values[some])
 
 
 def _add(part: Part, weights: Tensor, numbers: Any, total: Tensor) -> None:
@@ -211,12 +224,12 @@ class DevicePopulation(GaussianPopulation):
         if np.array_equal(numbers[0::2], numbers[1::2]) and np.array_equal(signs[0::2], -signs[1::2]):
             first, second = out[0::2], out[1::2]
             draws.rows(numbers[0::2], first)
-            first *= self.source.placed(signs[0::2] * np.float32(self.scale))[:, None]
+            first *= self.source.placed(signs[0::2])[:, None] * self.scale
             torch.sub(self.center, first, out=second)
             first += self.center
         else:
             draws.rows(numbers, out)
-            out *= self.source.placed(signs * np.float32(self.scale))[:, None]
+            out *= self.source.placed(signs)[:, None] * self.scale
             out += self.center
 
 

@@ -84,6 +84,9 @@ class Strategy(ABC):
     grows: ClassVar[bool] = True
     """True if :meth:`update` accepts generations whose size differs from the first one's."""
 
+    on_device: ClassVar[bool] = False
+    """True if the strategy works with full noise of a device; if :attr:`low_rank`, it does too."""
+
     low_rank: ClassVar[bool] = False
     """True if the strategy works with low-rank and device noise: it has one scale for all parameters."""
 
@@ -161,10 +164,11 @@ class Strategy(ABC):
         return population
 
     def _check_low_rank(self, source: LowRank, dimension: int) -> None:
-        device = device_of(source)
-        if not self.low_rank:
-            what = "device; remove it" if device else "low-rank noise; remove perturbation"
-            raise InputError(f"{type(self).__name__} does not work with {what}, or use OpenAIES or ARS")
+        full = not source.rank  # on a device
+        if not (self.low_rank or (full and self.on_device)):
+            what = "device; remove it" if full else "low-rank noise; remove perturbation"
+            others = "OpenAIES, ARS, SNES or PGPE" if full else "OpenAIES or ARS"
+            raise InputError(f"{type(self).__name__} does not work with {what}, or use {others}")
         if source.dimension != dimension:
             raise InputError(
                 f"the low-rank noise is for {source.dimension} parameters, but x0 has {dimension}"

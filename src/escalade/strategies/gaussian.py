@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from escalade.errors import InputError
@@ -99,8 +99,9 @@ class AdaptiveStrategy(GaussianStrategy):
         return float(self.deviations.mean())
 
     @property
-    def scale(self) -> NDArray[np.floating]:
-        return np.asarray(self.deviations.numpy())
+    def scale(self) -> Any:
+        on_host = device_of(self.perturbation) is None
+        return np.asarray(self.deviations.numpy()) if on_host else self.deviations
 
     def narrow(self, factors: Fitness) -> None:
         self.deviations = self.deviations * torch.from_numpy(factors).to(self.deviations)
@@ -110,7 +111,7 @@ class AdaptiveStrategy(GaussianStrategy):
         origin = None if shift is None else shift.numpy()
         members = self.sample()
         draws: Any = members.draws
-        return torch.from_numpy(draws.weighted_square_sum(weights, origin, members.dtype))
+        return tensor_of(draws.weighted_square_sum(weights, origin, members.dtype))
 
     def moments(self, utilities: Fitness) -> tuple[Tensor, Tensor]:
         """Return ``sum_i u_i * s_i`` and ``sum_i u_i * (s_i**2 - 1)`` over all members' noise ``s_i``."""

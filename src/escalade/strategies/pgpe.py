@@ -49,6 +49,8 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         InputError: an argument is invalid; the message names it.
     """
 
+    on_device = True
+
     def __init__(
         self,
         x0: Start,

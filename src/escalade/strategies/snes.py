@@ -47,6 +47,7 @@ class SNES(AdaptiveStrategy):
     """
 
     antithetic = False
+    on_device = True
 
     def __init__(
         self,

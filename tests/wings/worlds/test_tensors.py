@@ -117,8 +117,8 @@ def test_choices_and_their_noise_are_those_of_the_cpu():
     np.testing.assert_allclose(tensors.gumbels(keys, 7, 4), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_what_has_no_way_on_a_device():
-    with pytest.raises(InputError, match="Discrete or Box"):
+def test_unsupported_actions_on_a_device():
+    with pytest.raises(InputError, match="Discrete and Box"):
         tensors.action_map(ActionMap(spaces.MultiBinary(3)), CPU)
 
 

@@ -1,4 +1,4 @@
-"""Batched worlds of the tests: each goes along a line, and is paid for the sum of what its policy says."""
+"""Batched worlds for tests: points drift in a plane, and the reward compares an action with a coordinate."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 
 class Line:
-    """One generator for all episodes, as most simulators on a device have it; five values a step."""
+    """One generator for all episodes, as in most simulators on a device; five values per step."""
 
     max_episode_steps = 12
 
@@ -32,7 +32,7 @@ class Line:
 
 
 class Restless(Line):
-    """Draws from a generator that no seed reaches, from its second step on."""
+    """Draws from an unseeded generator from its second step on."""
 
     def reset(self, *, seed):
         self.steps = 0
@@ -46,7 +46,7 @@ class Restless(Line):
 
 
 class Changes(Line):
-    """Pays for the change of actions, which it keeps, and draws from torch's own generator."""
+    """Rewards the change of actions, which it stores, and draws from torch's global generator."""
 
     def reset(self, *, seed):
         self.last = None
@@ -100,7 +100,7 @@ class Groups(Line):
 
 
 class Broken(Line):
-    """The last row sees no number in its third step."""
+    """Row 3 observes NaN from the first step on."""
 
     def step(self, actions):
         seen, *others = super().step(actions)
@@ -133,7 +133,7 @@ class Unseeded(Line):
 
 
 class Elsewhere(Line):
-    """Tensors of another device than that which was asked for."""
+    """Returns tensors on a device that was not requested."""
 
     def reset(self, *, seed):
         seen, info = super().reset(seed=seed)
@@ -147,7 +147,7 @@ def without_actions(num_envs, device):
 
 
 class Counting(gymnasium.vector.VectorEnv):
-    """A vector environment of numpy, which its registration alone makes."""
+    """A vector environment of numpy with only a vector entry point."""
 
     metadata: ClassVar = {"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED}
 

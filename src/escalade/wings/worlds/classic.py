@@ -1,7 +1,7 @@
-"""Classic control in torch: Gymnasium's CartPole, Pendulum, Acrobot and MountainCar, many episodes at once.
+"""Classic control in torch: many episodes of Gymnasium's CartPole, Pendulum, Acrobot and MountainCar at once.
 
-Each class is a batched world as :mod:`escalade.wings.worlds.world` describes them, and a model for
-worlds of your own: a state of one row an episode, and a step that computes the next one for all rows.
+Each class is a batched world (see :mod:`escalade.wings.worlds.world`) and an example for your own: a state
+with one row per episode, and a step that computes the next state of all rows.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _Step = tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]
 
 
 class TorchWorld:
-    """Episodes that step together, in tensors of one device; a subclass says what happens in them.
+    """Base of batched worlds in torch. A subclass defines :meth:`first` and :meth:`advance`.
 
     Args:
-        num_envs: episodes.
-        device: of all tensors.
+        num_envs: number of episodes.
+        device: device of all tensors.
     """
 
     row_seeds = True
-    """An episode follows from its own seed: see :mod:`escalade.wings.worlds.world`."""
+    """An episode depends on its own seed only: see :mod:`escalade.wings.worlds.world`."""
     twin: ClassVar[str | None] = None
-    """The environment of Gymnasium's that draws its episodes."""
+    """Id of the Gymnasium environment that renders its episodes."""
     max_episode_steps: ClassVar[int]
     """Steps after which episodes are truncated."""
     single_observation_space: spaces.Space[Any]
@@ -43,22 +43,23 @@ class TorchWorld:
         self._step = 0
 
     def reset(self, *, seed: Tensor) -> tuple[Tensor, dict[str, Any]]:
-        """Begin all episodes, each by its own seed, shape (num_envs,); their first observations."""
+        """Begin all episodes, each with its own seed, shape (num_envs,), and return the observations."""
         self.num_envs, self._seeds, self._step = len(seed), seed, 0
         self.state = self.first()
         return self.observe(), {}
 
     def step(self, actions: Tensor) -> _Step:
-        """Observations, rewards, ends, truncations and info: Gymnasium's five values, as tensors."""
+        """Return observations, rewards, terminations, truncations and info, as Gymnasium does."""
         self._step += 1
         rewards, ended = self.advance(actions)
         cut = torch.full_like(ended, self._step >= self.max_episode_steps)
         return self.observe(), rewards, ended, cut, {}
 
     def select_rows(self, rows: Tensor) -> bool:
-        """Continue with these rows alone, until the next reset; return False if that cannot be done.
+        """Continue with these rows only, until the next reset. Return False if the world cannot.
 
-        It cannot if there are other tensors with a row for each episode than :attr:`state`.
+        It cannot if another tensor besides :attr:`state` has a row for each episode. Override the method for
+        such a world, or leave it: it only saves time.
         """
         own = {"state", "_seeds"}
         others = (part for name, part in vars(self).items() if name not in own and isinstance(part, Tensor))
@@ -68,24 +69,24 @@ class TorchWorld:
         return True
 
     def random(self, count: int) -> Tensor:
-        """Numbers in [0, 1), shape (num_envs, count): a function of each episode's seed and of the step."""
+        """Return uniform numbers in [0, 1), shape (num_envs, count), from each row's seed and the step."""
         return uniforms(self._seeds, self._step, count)
 
     def first(self) -> Tensor:
-        """First states, shape (num_envs, size)."""
+        """Return the first states, shape (num_envs, size)."""
         raise NotImplementedError
 
     def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Move :attr:`state` one step on; rewards and ends, shape (num_envs,) each."""
+        """Advance :attr:`state` by one step. Return rewards and terminations, shape (num_envs,) each."""
         raise NotImplementedError
 
     def observe(self) -> Tensor:
-        """The policies' view of :attr:`state`, shape (num_envs, inputs)."""
+        """Return the observations of :attr:`state`, shape (num_envs, inputs)."""
         return self.state
 
 
 class CartPole(TorchWorld):
-    """Balance a pole on a cart (Barto, Sutton and Anderson 1983), as CartPole-v1 has it."""
+    """Balance a pole on a cart (Barto, Sutton and Anderson 1983), as in CartPole-v1."""
 
     twin = "CartPole-v1"
     max_episode_steps = 500
@@ -95,11 +96,11 @@ class CartPole(TorchWorld):
     _FARTHEST, _FALLEN = 2.4, math.radians(12)
 
     def first(self) -> Tensor:
-        """Places, speeds and angles within 0.05 of rest."""
+        """Return positions, angles and velocities within 0.05 of zero."""
         return self.random(4) * 0.1 - 0.05
 
     def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """One reward for each step, that of the fall included."""
+        """Return a reward of 1 for each step, including the one that ends the episode."""
         place, speed, angle, turning = self.state.unbind(-1)
         force = (2 * actions - 1) * self._FORCE
         sine, cosine = angle.sin(), angle.cos()
@@ -114,7 +115,7 @@ class CartPole(TorchWorld):
 
 
 class Pendulum(TorchWorld):
-    """Swing a pendulum up and hold it there, as Pendulum-v1 has it."""
+    """Swing a pendulum up and hold it there, as in Pendulum-v1."""
 
     twin = "Pendulum-v1"
     max_episode_steps = 200
@@ -123,11 +124,11 @@ class Pendulum(TorchWorld):
     _FASTEST, _STRONGEST, _SECONDS, _GRAVITY = 8.0, 2.0, 0.05, 10.0
 
     def first(self) -> Tensor:
-        """Any angle, and a speed of at most 1."""
+        """Return any angle, and a velocity of at most 1."""
         return (2 * self.random(2) - 1) * torch.tensor([math.pi, 1.0], device=self.device)
 
     def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Rewards of -16.3 to 0 by angle, speed and torque; there is no end."""
+        """Return rewards from -16.3 to 0 by angle, velocity and torque. Episodes do not terminate."""
         angle, turning = self.state.unbind(-1)
         torque = actions[:, 0].clamp(-self._STRONGEST, self._STRONGEST)
         above = torch.remainder(angle + math.pi, 2 * math.pi) - math.pi
@@ -138,13 +139,13 @@ class Pendulum(TorchWorld):
         return -costs, torch.zeros_like(costs, dtype=torch.bool)
 
     def observe(self) -> Tensor:
-        """Cosine and sine of the angle, and its speed."""
+        """Return cosine and sine of the angle, and its velocity."""
         angle, turning = self.state.unbind(-1)
         return torch.stack((angle.cos(), angle.sin(), turning), dim=-1)
 
 
 class Acrobot(TorchWorld):
-    """Swing the end of two links above a line (Sutton 1996), as Acrobot-v1 has it."""
+    """Swing the end of two links above a line (Sutton 1996), as in Acrobot-v1."""
 
     twin = "Acrobot-v1"
     max_episode_steps = 500
@@ -156,11 +157,11 @@ class Acrobot(TorchWorld):
     _SECONDS, _GRAVITY = 0.2, 9.8
 
     def first(self) -> Tensor:
-        """Angles and speeds within 0.1 of rest."""
+        """Return angles and velocities within 0.1 of zero."""
         return self.random(4) * 0.2 - 0.1
 
     def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """A reward of -1 until the end, found by one step of Runge and Kutta."""
+        """Return a reward of -1 until the goal. The state moves by one Runge-Kutta step."""
         torque, state, seconds = (actions - 1).to(torch.float32), self.state, self._SECONDS
         first = self._change(state, torque)
         second = self._change(state + seconds / 2 * first, torque)
@@ -174,12 +175,12 @@ class Acrobot(TorchWorld):
         return ended.to(torch.float32) - 1, ended
 
     def observe(self) -> Tensor:
-        """Cosines and sines of both angles, and their speeds."""
+        """Return cosines and sines of both angles, and their velocities."""
         upper, lower, *speeds = self.state.unbind(-1)
         return torch.stack((upper.cos(), upper.sin(), lower.cos(), lower.sin(), *speeds), dim=-1)
 
     def _change(self, state: Tensor, torque: Tensor) -> Tensor:
-        """Derivative of the state: both links are 1 long, weigh 1, and have a moment of inertia of 1."""
+        """Return the derivative of the state. Each link has length, mass and moment of inertia 1."""
         upper, lower, fast, faster = state.unbind(-1)
         cosine, sine = lower.cos(), lower.sin()
         both = 0.25 + (1.25 + cosine) + 2
@@ -198,7 +199,7 @@ class Acrobot(TorchWorld):
 
 
 class MountainCar(TorchWorld):
-    """Drive a weak car out of a valley (Moore 1990), as MountainCar-v0 has it."""
+    """Drive a weak car out of a valley (Moore 1990), as in MountainCar-v0."""
 
     twin = "MountainCar-v0"
     max_episode_steps = 200
@@ -210,12 +211,12 @@ class MountainCar(TorchWorld):
     _LEFT, _RIGHT, _GOAL = -1.2, 0.6, 0.5
 
     def first(self) -> Tensor:
-        """At rest, between -0.6 and -0.4."""
+        """Return positions from -0.6 to -0.4, with zero velocity."""
         place = self.random(1) * 0.2 - 0.6
         return torch.cat((place, torch.zeros_like(place)), dim=-1)
 
     def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """A reward of -1 a step until the goal."""
+        """Return a reward of -1 for each step until the goal."""
         place, speed = self.state.unbind(-1)
         speed = speed + (actions - 1) * self._FORCE - (3 * place).cos() * self._GRAVITY
         speed = speed.clamp(-self._FASTEST, self._FASTEST)

@@ -1,7 +1,6 @@
-"""Functional worlds in JAX: gymnax, Brax and MuJoCo Playground, stepped by one compiled function.
+"""Functional environments in JAX: gymnax, Brax and MuJoCo Playground, stepped by one compiled function.
 
-An episode is a function of its key, so each begins from a seed of its own. Numbers go from JAX to torch and
-back without a copy, by dlpack.
+An episode is a function of its key, so each has its own seed. JAX and torch share arrays by DLPack.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from escalade.errors import InputError, nearest
 from escalade.wings.worlds.world import as_space
 
 Reset = Callable[[Any], Any]
-"""A key to the state of an episode."""
+"""Maps a key to the first state of an episode."""
 Step = Callable[[Any, Any, Any], tuple[Any, Any, Any, Any]]
-"""A key, a state and an action to the next state, the observation, the reward, and whether it has ended."""
+"""Maps a key, a state and an action to the next state, the observation, the reward and the end."""
 
 
 class Functional:
     """Many episodes of a functional environment.
 
     Args:
-        num_envs: episodes.
-        device: of the tensors, and of JAX's arrays.
+        num_envs: number of episodes.
+        device: device of the tensors and of JAX's arrays.
         reset: begins an episode.
-        observe: what the policy sees of a state that was just reset.
-        step: moves an episode one step on; it does not begin another one at its end.
-        spaces: of an observation and of an action; None for numbers without bounds.
-        limit: steps of an episode.
+        observe: observation of a state that was just reset.
+        step: advances an episode by one step, and does not begin another one at its end.
+        spaces: spaces of an observation and an action; None for unbounded numbers.
+        limit: maximum steps of an episode.
     """
 
     row_seeds = True
@@ -71,7 +70,7 @@ class Functional:
         self._count = 0
 
     def reset(self, *, seed: Tensor) -> tuple[Any, dict[str, Any]]:
-        """Begin all episodes, each by its own seed."""
+        """Begin all episodes, each with its own seed."""
         with self._here():
             given = jnp.asarray(seed.cpu().numpy().astype(np.uint32))
             self._keys, self._states, seen = self._first(given)
@@ -79,7 +78,7 @@ class Functional:
         return seen, {}
 
     def step(self, actions: Tensor) -> tuple[Any, Any, Any, dict[str, Any]]:
-        """One step of each: observations, rewards, ends, info."""
+        """Advance all episodes. Return observations, rewards, ends and info."""
         self._count += 1
         with self._here():
             given = jax.dlpack.from_dlpack(actions.contiguous())
@@ -92,10 +91,10 @@ class Functional:
 
 
 def gymnax(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
-    """``gymnax.make(task)``; arguments are those of its constructor.
+    """Create ``gymnax.make(task)``. Further arguments are those of its constructor.
 
     Raises:
-        InputError: gymnax has no such environment.
+        InputError: gymnax does not have the environment.
     """
     import gymnax as package
 
@@ -122,10 +121,10 @@ def gymnax(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
 
 
 def brax(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
-    """``brax.envs.get_environment(task)``, with episodes of 1,000 steps as Brax trains them.
+    """Create ``brax.envs.get_environment(task)``, with episodes of 1,000 steps as in Brax's training.
 
     Raises:
-        InputError: Brax has no such environment.
+        InputError: Brax does not have the environment.
     """
     from brax import envs
 
@@ -135,10 +134,10 @@ def brax(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
 
 
 def playground(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
-    """``mujoco_playground.registry.load(task)``; arguments override its config.
+    """Create ``mujoco_playground.registry.load(task)``. Further arguments override its config.
 
     Raises:
-        InputError: Playground has no such environment.
+        InputError: Playground does not have the environment.
     """
     from mujoco_playground import registry
 
@@ -150,7 +149,7 @@ def playground(task: str, num_envs: int, device: str, **kwargs: Any) -> Function
 
 
 def _stateful(env: Any, num_envs: int, device: str, limit: int) -> Functional:
-    """An environment whose ``reset(key)`` and ``step(state, action)`` give a state with ``obs`` in it."""
+    """Wrap an environment whose ``reset(key)`` and ``step(state, action)`` return a state with ``obs``."""
 
     def step(key: Any, state: Any, action: Any) -> Any:
         after = env.step(state, action)
@@ -168,15 +167,13 @@ def _stateful(env: Any, num_envs: int, device: str, limit: int) -> Functional:
 
 
 def _device_of_jax(device: str) -> Any:
-    """JAX's device of a name that torch has.
+    """Return JAX's device for a name of torch.
 
     Raises:
-        InputError: JAX has none.
+        InputError: JAX does not have the device.
     """
     place = torch.device(device)
     try:
         return jax.devices("gpu" if place.type == "cuda" else place.type)[place.index or 0]
     except (RuntimeError, IndexError):
-        raise InputError(
-            f"`device` {device}: JAX has no such device here; is its build the right one?"
-        ) from None
+        raise InputError(f"JAX does not have `device` {device} here; install a build of JAX for it") from None

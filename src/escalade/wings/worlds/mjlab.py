@@ -12,14 +12,14 @@ from escalade.errors import InputError, nearest
 
 
 def make(task: str, num_envs: int, device: str, render_mode: str | None = None, **fields: Any) -> Mjlab:
-    """The task with its own config; further arguments are fields of that.
+    """Create a task with its default config. Further arguments set fields of the config.
 
     Raises:
-        InputError: mjlab has no such task, or its config no such field.
+        InputError: mjlab does not have the task, or its config does not have a field.
     """
     import warp
 
-    warp.config.quiet = True  # or else a line for each kernel
+    warp.config.quiet = True  # else it prints a line for each kernel
     import mjlab.tasks  # noqa: F401 - registers them
     from mjlab.envs import ManagerBasedRlEnv
     from mjlab.tasks.registry import list_tasks, load_env_cfg
@@ -37,7 +37,7 @@ def make(task: str, num_envs: int, device: str, render_mode: str | None = None, 
 
 
 class Mjlab:
-    """Episodes of one task. All draw from one generator: an episode follows from the batch that it is in."""
+    """Episodes of one task. All share one generator, so an episode depends on its whole batch."""
 
     row_seeds = False
 
@@ -49,19 +49,19 @@ class Mjlab:
         self.single_action_space = env.single_action_space
 
     def reset(self, *, seed: int) -> Any:
-        """Begin all episodes, as in a world that has never stepped: curricula begin anew."""
+        """Begin all episodes, with curricula as in a world that has never stepped."""
         self._env.common_step_counter = 0
         with redirect_stdout(io.StringIO()):
             return self._env.reset(seed=seed)
 
     def step(self, actions: Tensor) -> Any:
-        """One step of each."""
+        """Advance all episodes by one step."""
         return self._env.step(actions)
 
     def render(self) -> Any:
-        """A frame."""
+        """Return a frame."""
         return self._env.render()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the environment."""
         self._env.close()

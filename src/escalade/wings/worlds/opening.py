@@ -1,4 +1,4 @@
-"""From a batched world to an environment of a run, and to one episode of it that can be drawn."""
+"""Batched worlds as environments of a run, and as single episodes that can be rendered."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from escalade.wings.worlds.world import World, opened
 
 
 def resolved(bare: Environment) -> Environment:
-    """The environment with the world's spaces and limit.
+    """Return the environment with the spaces and the step limit of its world.
 
     Raises:
-        InputError: the world cannot be used, or is not on this machine's devices.
-        EnvironmentFailure: the world raised.
+        InputError: The world cannot be used, or this machine does not have its device.
+        EnvironmentFailure: The world raised an error.
     """
     if bare.backend not in ("auto", BACKEND):
-        raise InputError(f"`backend` {bare.backend} has no {bare.id}, which is a batched world: leave it out")
+        raise InputError(
+            f"`backend` {bare.backend} does not have {bare.id}, which is a batched world; remove it"
+        )
     bare = replace(bare, device=str(as_device(bare.device)))  # cpu for cpu:0, cuda:0 for cuda
     with generators_kept():  # which the world may seed
         world = opened(bare)
@@ -44,7 +46,7 @@ def resolved(bare: Environment) -> Environment:
 
 
 def one(environment: Environment, render_mode: str | None) -> gymnasium.Env[Any, Any]:
-    """One episode of a world: of its ``twin``, an id of Gymnasium's, if it has one."""
+    """Return one episode of a world, rendered by its ``twin`` from Gymnasium if it has one."""
     world = World(environment, 1)
     twin = getattr(world.made, "twin", None)
     if render_mode is not None and twin is not None:
@@ -56,12 +58,12 @@ def one(environment: Environment, render_mode: str | None) -> gymnasium.Env[Any,
 
 
 class One(gymnasium.Env[Any, Any]):
-    """A world of one episode as an environment of Gymnasium's."""
+    """A world of one episode as a Gymnasium environment."""
 
     def __init__(self, world: World, environment: Environment, render_mode: str | None) -> None:
         self._world = world
         if render_mode is not None and not callable(getattr(world.made, "render", None)):
-            raise InputError(f"world {world.id} cannot draw: it has no `render`")
+            raise InputError(f"world {world.id} cannot be rendered; it has no `render` method")
         self.render_mode = render_mode
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
         self.observation_space, self.action_space = world.spaces()

@@ -1,4 +1,4 @@
-"""Episodes of a batched world: members in, episode results out, without a look at the host on the way."""
+"""Episodes of a batched world: members in, episode results out."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from escalade.rollout.rollouts import RolloutSetup
 from escalade.support.generators import Generators, generators_kept
 from escalade.wings.worlds.acting import make_actor
 from escalade.wings.worlds.sums import Moments, Sums, flat
-from escalade.wings.worlds.world import World, let_go, opened
+from escalade.wings.worlds.world import World, opened, release
 
-_LOOK_EVERY = {"cpu": 8}  # steps between looks which episodes have ended
-_LOOK = 16  # on a device, where each look waits for it
-_FULL = 7 / 8  # of the rows; while more than these have not ended, leaving out the others saves too little
+_LOOK_EVERY = {"cpu": 8}  # steps between checks for ended episodes, a power of 2
+_LOOK = 16  # on other devices, because each check waits for the device
+_FULL = 7 / 8  # share of running episodes above which removing the others saves too little
 _NEVER = 2**62
 
 
 class WorldRollouts:
-    """Runs batches of episodes, each from the reset of the whole world to the last end in it."""
+    """Runs batches of episodes. Each batch resets the whole world and ends with its last episode."""
 
     def __init__(self, setup: RolloutSetup) -> None:
         self.environment = setup.environment
@@ -40,23 +40,23 @@ class WorldRollouts:
         self.record = RecordType(0, moments_size(space, setup.normalize_images))
 
     def info(self) -> dict[str, Any]:
-        """Return what the engine tells the trainer of its workers."""
+        """Return the facts about a worker that the trainer needs."""
         return {"slots": 1, "refills": False}
 
     def begin(self, batches: Batches) -> None:
-        """Turn to the batches of a generation."""
+        """Begin a generation."""
         self.batches = batches
         self.actor.begin(batches.job)
 
     def run(self, feed: Feed) -> None:
-        """Run batches until the feed has no more."""
+        """Run batches until the feed is empty."""
         with torch.no_grad(), generators_kept():
             while items := feed.take(1, wait=True):
                 feed.put(items[0], self._play(items[0], feed))
 
     def close(self) -> None:
         """Close the world."""
-        let_go(self.world)
+        release(self.world)
 
     def _play(self, batch: int, feed: Feed) -> Found:
         job, items = self.batches.job, self.batches.items(batch)
@@ -142,17 +142,17 @@ class WorldRollouts:
 
 
 def supports(environment: Environment) -> bool:
-    """Return whether episodes step together."""
+    """Return whether ``environment`` is a batched world."""
     return environment.batched
 
 
 def make_vector(environment: Environment, slots: int) -> WorldVector:
-    """The world as slots that begin together, for random play; it has as many as it has episodes."""
+    """Return the world as slots that begin together, one per episode, for random play."""
     return WorldVector(opened(environment))
 
 
 class WorldVector:
-    """A world's episodes as :class:`escalade.envs.vector.VectorEnvironment` has them, in arrays."""
+    """A world with the interface of :class:`escalade.envs.vector.VectorEnvironment`, in arrays."""
 
     refills = False
 
@@ -162,23 +162,23 @@ class WorldVector:
         world.users += 1
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        """Begin all episodes; observations of the given ones."""
+        """Begin all episodes, and return the observations of these slots."""
         self._seeds = np.resize(seeds, self.slots)
         return self._array(self._world.reset(self._seeds, int(seeds[0])))[slots]
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """One step of all episodes, of which those without an action take the last one."""
+        """Advance all episodes by one step, and return the results of these slots."""
         taken = torch.from_numpy(np.resize(actions, (self.slots, *actions.shape[1:])))
-        if self._world.rows < self.slots:  # rollouts have used it since
+        if self._world.rows < self.slots:  # rollouts have removed rows since
             self._world.reset(self._seeds, int(self._seeds[0]))
         turn = self._world.step(taken.to(self._world.device))
         return tuple(self._array(part)[slots] for part in turn)  # type: ignore[return-value]
 
     def close(self) -> None:
-        """Close the world, if nobody else has it."""
-        let_go(self._world)
+        """Release the world."""
+        release(self._world)
         self._generators.restore()
 
     def _array(self, part: Tensor) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Sums over the steps of a batch's episodes: returns, lengths, and moments of observations."""
+"""Sums over the steps of a batch: returns, lengths, and moments of observations."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from escalade.policies.normalizer import Normalization
 
 
 class Sums:
-    """Return and length of each episode of a batch, summed over the steps until its end.
+    """Return and length of each episode of a batch, up to its end.
 
     Args:
-        limits: the most steps of each row, shape (rows,); 0 for rows without an episode.
+        limits: maximum steps of each row, shape (rows,); 0 for rows without an episode.
     """
 
     def __init__(self, limits: Tensor) -> None:
@@ -24,7 +24,7 @@ class Sums:
         self._ends = set(torch.unique(limits).tolist())
         self.alive = limits > 0
         self._rows = torch.arange(len(limits), device=limits.device)
-        """The row of the batch that each row is: those that are no longer stepped are missing."""
+        """Original row of each running row."""
         self._returns = torch.zeros(len(limits), dtype=precision(limits.device), device=limits.device)
         self._lengths = torch.zeros_like(limits)
         self._zeros: Tensor | None = None
@@ -34,7 +34,7 @@ class Sums:
     def observe(self, seen: Tensor) -> None:
         """Take the observations of a step, shape (rows, size).
 
-        An episode that observes something other than finite numbers returns NaN.
+        The return of an episode is NaN if an observation is not finite.
         """
         if seen.device.type == "cpu" and math.isfinite(float(seen.sum())):  # elsewhere, a look would wait
             self._zeros = None
@@ -51,23 +51,23 @@ class Sums:
             self.alive &= step + 1 < self._limits
 
     def select(self, rows: Tensor) -> None:
-        """Continue with these rows alone."""
+        """Continue with these rows only."""
         self.finish()
         self._rows, self.alive, self._limits = self._rows[rows], self.alive[rows], self._limits[rows]
         self._returns, self._lengths = self._returns[rows], self._lengths[rows]
 
     @property
     def seen(self) -> Tensor:
-        """The steps so far of each row that is stepped, shape (rows,)."""
+        """Number of observations of each running row so far, shape (rows,)."""
         return self._lengths
 
     def finish(self) -> None:
-        """Write the sums of the rows that are stepped to the results."""
+        """Write the sums of the running rows to the results."""
         self.returns[self._rows], self.lengths[self._rows] = self._returns, self._lengths
 
 
 class Moments:
-    """Mean and squared deviations of what some rows observe, and the normalised observations of all rows.
+    """Moments of the observations of some rows, and the normalised observations of all rows.
 
     Sums are taken about an episode's first observation: about 0, large offsets would cost precision.
 
@@ -97,7 +97,7 @@ class Moments:
         self._set_rows(torch.zeros(len(watched), dtype=torch.int64, device=first.device))
 
     def _set_rows(self, lengths: Tensor) -> None:
-        """Make room for the observations of some steps. ``lengths`` counts those that are summed already."""
+        """Allocate memory for the next observations. ``lengths`` counts those already summed."""
         self._lengths, self._count = lengths, 0
         shape = (len(self._steps), *self._origin.shape)
         self._seen = torch.zeros(shape, dtype=self._mean.dtype, device=self._mean.device)
@@ -108,7 +108,7 @@ class Moments:
         self._count += 1
 
     def flush(self, lengths: Tensor) -> None:
-        """Sum the stored observations. ``lengths`` has the number of each row's so far, shape (rows,)."""
+        """Sum the stored observations. ``lengths`` counts all observations of each row, shape (rows,)."""
         lengths = lengths.index_select(0, self._places)
         deviations = self._seen.to(self._origin.dtype) - self._origin
         deviations.masked_fill_((self._steps >= lengths - self._lengths)[:, :, None], 0)
@@ -145,12 +145,12 @@ class Moments:
         return both.cpu().double().numpy()
 
     def _finish(self) -> None:
-        """Write the sums of the rows that are stepped to the results."""
+        """Write the sums of the running rows to the results."""
         self._found[:, self._numbers] = torch.stack((self._total, self._squares))
 
 
 def folded(parts: Tensor) -> Tensor:
-    """The sum over the first axis, whose length is a power of 2, in an order that no other axis changes."""
+    """Sum over the first axis, a power of 2, in an order that does not depend on the other axes."""
     while len(parts) > 1:
         half = len(parts) // 2
         parts = parts[:half] + parts[half:]
@@ -164,5 +164,5 @@ def flat(observations: Tensor) -> Tensor:
 
 
 def precision(device: torch.device) -> torch.dtype:
-    """The type of sums: double precision, which Apple's GPUs lack."""
+    """Return float64, or float32 on Apple's GPUs, which do not have it."""
     return torch.float32 if device.type == "mps" else torch.float64

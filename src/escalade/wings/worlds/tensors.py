@@ -1,4 +1,4 @@
-"""Policies of a batch on a device: every number stays there from the world's observations to its actions."""
+"""Policies of a batch on a device: no tensor leaves it between observations and actions."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _SQUASHED: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class TensorActor:
-    """Members of one module, called as one: their own rows, then those of the unperturbed policy.
+    """Members of one module, called together: first their rows, then those of the unperturbed policy.
 
     Raises:
-        InputError: an option of the policy has no way on a device.
+        InputError: An option of the policy is not supported on a device.
     """
 
     selects = False
@@ -60,7 +60,7 @@ class TensorActor:
             self._held.begin(center)
 
     def load(self, items: Numbers, seeds: Numbers) -> None:
-        """Give the rows their members; those behind the items play the unperturbed policy, for nobody."""
+        """Assign members to the rows. Rows beyond the items run the unperturbed policy and are ignored."""
         job = self._job
         trained = items[items < job.training_items]
         self._trained, self._each = len(trained), job.episodes
@@ -87,7 +87,7 @@ class TensorActor:
         """Do nothing: the episodes of a member stay together."""
 
     def _forward(self, seen: Tensor) -> Tensor:
-        """Outputs of all rows, shape (num_envs, outputs)."""
+        """Return the outputs of all rows, shape (num_envs, outputs)."""
         cut, parts = self._trained, []
         states: list[State] = []
         if self._members is not None:
@@ -110,27 +110,27 @@ class TensorActor:
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _first(self, seeds: Numbers) -> list[State]:
-        """The first states of members' rows, and of the others, if there are any of each."""
+        """Return the first states of the members' rows and of the others, without empty groups."""
         groups = (seeds[: self._trained], seeds[self._trained :])
         firsts = [first_states(self._held.module, some.tolist()) for some in groups if len(some)]
         return [map_state(lambda part: part.to(self._device), first) for first in firsts]
 
 
 def _part(state: State, grid: tuple[int, int]) -> State:
-    """A state of rows as one of members and their episodes."""
+    """Reshape a state of rows to members and episodes."""
     return map_state(lambda part: part.reshape(*grid, *part.shape[1:]), state)
 
 
 def gumbels(keys: Tensor, step: int, count: int) -> Tensor:
-    """Standard Gumbel numbers by address, shape (rows, count): those of the CPU, rounded to float32."""
+    """Return standard Gumbel numbers by address, shape (rows, count): those of the CPU in float32."""
     return -torch.log(-torch.log(uniforms(keys, step, count) + 2.0**-25))
 
 
 def action_map(actions: ActionMap, device: torch.device) -> Callable[[Tensor], Tensor]:
-    """:meth:`escalade.envs.actions.ActionMap.compile` for tensors: Discrete, and Box without bins.
+    """Return :meth:`escalade.envs.actions.ActionMap.compile` for tensors: Discrete, and Box without bins.
 
     Raises:
-        InputError: the space, or the head, is another.
+        InputError: The space or the head is not supported.
     """
     space = actions.space
     if isinstance(space, spaces.Discrete):
@@ -138,7 +138,7 @@ def action_map(actions: ActionMap, device: torch.device) -> Callable[[Tensor], T
         return lambda raw: raw.argmax(dim=1) + start
     if not isinstance(space, spaces.Box) or actions.head != "plain":
         raise InputError(
-            f"policies on the `device` {device} have Discrete or Box actions, and no bins: not {space}"
+            f"policies on `device` {device} support Discrete and Box actions without bins, not {space}"
         )
     low, high = (torch.from_numpy(np.float32(bound)).to(device) for bound in (space.low, space.high))
     names = actions.bounding.split(",")

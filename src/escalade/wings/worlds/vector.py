@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def make(env_id: str, num_envs: int, device: str, **kwargs: Any) -> Any:
-    """``gymnasium.make_vec`` of this id; arrays of numpy stay on the CPU."""
+    """Create ``gymnasium.make_vec`` of this id. Its arrays are on the CPU."""
     made = gymnasium.make_vec(env_id, num_envs, vectorization_mode="vector_entry_point", **kwargs)
     return Arrays(made)
 
@@ -33,9 +33,9 @@ class Arrays:
         return self._made.reset(seed=seed)
 
     def step(self, actions: Tensor) -> Any:
-        """One step of each."""
+        """Advance all episodes by one step."""
         return self._made.step(np.asarray(actions.cpu()))
 
     def close(self) -> None:
-        """Close it."""
+        """Close the environment."""
         self._made.close()

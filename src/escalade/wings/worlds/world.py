@@ -1,14 +1,17 @@
-"""A batched world, of whichever package, as rollouts use it: tensors of one device in and out.
+"""A batched world of any package, as rollouts use it: tensors of one device in and out.
 
-A world has Gymnasium's ``VectorEnv`` methods, with tensors: ``num_envs``; ``reset(seed=...)``, which gives
-observations and an info; ``step(actions)``, which gives observations, rewards, terminations, truncations and
-an info, or one tensor for both ends. Observations are a tensor with a row for each episode, or a dict with
-such a tensor for the policy. ``single_observation_space`` and ``single_action_space`` are those of one
-episode. ``row_seeds``, if true, says that ``reset`` takes a tensor of seeds, one for each episode, and that
-an episode is a function of its own: then members of a pair begin alike, and bits do not depend on the batch.
-Other worlds are given one seed for all. ``max_episode_steps`` is the limit of an episode.
+A world has the interface of Gymnasium's ``VectorEnv``, with tensors: ``num_envs``; ``reset(seed=...)``, which
+returns observations and an info; ``step(actions)``, which returns observations, rewards, terminations,
+truncations and an info, or one tensor for both ends. Observations are a tensor with a row for each episode,
+or a dict with such a tensor for the policy. ``single_observation_space`` and ``single_action_space`` are
+those of one episode. ``max_episode_steps`` is the limit of an episode.
 
-What a world does when an episode ends is its own affair: a row counts until its first end.
+With ``row_seeds = True``, ``reset`` takes a tensor of seeds, one for each episode, and an episode depends on
+its own seed only. The members of a pair then begin alike, and results do not depend on the batch. Other
+worlds receive one seed for all episodes. A world with ``row_seeds`` may have ``select_rows(rows)``. It
+continues with these rows only, until the next reset, and returns False if it cannot.
+
+A world may start another episode in a row whose episode has ended: rows count until their first end.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from escalade.errors import EnvironmentFailure, EscaladeError, InputError, in_wo
 from escalade.support.generators import seed_generators
 
 _OF_THE_POLICY = ("policy", "actor", "state", "obs", "observation")
-"""Names of the policy's part in a dict of observations, in this order (Isaac Lab, mjlab, Playground)."""
+"""Names of the policy's part in a dict of observations, by preference (Isaac Lab, mjlab, Playground)."""
 _OUT_OF_MEMORY = "out of memory"
 
 
@@ -41,11 +44,11 @@ class Turn(NamedTuple):
 
 
 class World:
-    """The world of an ``environment``, with ``num_envs`` episodes.
+    """The world of an ``environment`` with ``num_envs`` episodes.
 
     Raises:
-        InputError: it cannot be made, is on another device, or has no spaces.
-        EnvironmentFailure: it raised.
+        InputError: The world has another number of episodes, is on another device, or has no spaces.
+        EnvironmentFailure: The world raised an error.
     """
 
     def __init__(self, environment: Environment, num_envs: int) -> None:
@@ -55,7 +58,8 @@ class World:
             self.made = spec.world(num_envs, environment.device, dict(environment.kwargs))
         if getattr(self.made, "num_envs", None) != num_envs:
             raise InputError(
-                f"world {self.id} has {getattr(self.made, 'num_envs', 'no')} episodes, not {num_envs}"
+                f"world {self.id} has num_envs={getattr(self.made, 'num_envs', None)}, but {num_envs} was "
+                "requested; create as many episodes as `num_envs`"
             )
         self.row_seeds = bool(getattr(self.made, "row_seeds", False))
         limit = getattr(self.made, "max_episode_steps", None) or getattr(
@@ -67,17 +71,17 @@ class World:
         self.users = 0
 
     def reset(self, seeds: NDArray[np.int64], seed: int) -> Tensor:
-        """Begin all episodes, with ``seeds`` of theirs, shape (num_envs,), or with one for all."""
+        """Begin all episodes, each with its own of ``seeds``, shape (num_envs,), or all with ``seed``."""
         self.rows = self.num_envs
         given = torch.from_numpy(seeds).to(self.device) if self.row_seeds else seed
-        with self._guarded("failed to reset"):
+        with self._guarded("failed in reset(seed=...)"):
             if not self.row_seeds:
                 seed_generators(seed % 2**32)  # a world may draw from them
             found = self.made.reset(seed=given)
         return self._seen(found[0] if isinstance(found, tuple) else found)
 
     def step(self, actions: Tensor) -> Turn:
-        """Move all episodes one step on."""
+        """Advance all episodes by one step."""
         with self._guarded("raised"):
             observations, rewards, ended, *more = self.made.step(actions)
         if len(more) == 2:
@@ -96,28 +100,30 @@ class World:
         return True
 
     def close(self) -> None:
-        """Close it, if it can be."""
+        """Close the world if it has a ``close`` method."""
         if callable(close := getattr(self.made, "close", None)):
             close()
 
     def spaces(self) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
-        """The spaces of one observation and one action.
+        """Return the spaces of one observation and one action.
 
         Raises:
-            InputError: the world names no space of actions.
+            InputError: The world has no action space.
         """
         actions = getattr(self.made, "single_action_space", None)
         if actions is None:
-            raise InputError(f"world {self.id} has no `single_action_space`: give it one")
+            raise InputError(f"world {self.id} has no `single_action_space`; add one")
         seen = getattr(self.made, "single_observation_space", None)
         if seen is None:
             first = self.reset(np.arange(self.num_envs), 0)
             return spaces.Box(-np.inf, np.inf, tuple(first.shape[1:])), as_space(actions)
-        return as_space(_policys(seen.spaces) if hasattr(seen, "spaces") else seen), as_space(actions)
+        return as_space(_policy_part(seen.spaces) if hasattr(seen, "spaces") else seen), as_space(actions)
 
     def _seen(self, observations: Any) -> Tensor:
-        """The policy's part of observations, the same shape in each step."""
-        found = self._tensor(_policys(observations) if isinstance(observations, Mapping) else observations)
+        """Return the policy's part of the observations, and check its shape."""
+        found = self._tensor(
+            _policy_part(observations) if isinstance(observations, Mapping) else observations
+        )
         if found.shape[:1] != (self.rows,):
             raise EnvironmentFailure(
                 f"world {self.id} returned observations of shape {tuple(found.shape)}; the first axis must "
@@ -136,7 +142,7 @@ class World:
         return self._tensor(numbers).reshape(self.rows)
 
     def _tensor(self, values: Any) -> Tensor:
-        """Numbers of any library as a tensor of the device, without a copy if possible."""
+        """Convert an array of any library to a tensor of the device, without a copy if possible."""
         if not isinstance(values, Tensor):
             values = (
                 torch.as_tensor(values)
@@ -145,12 +151,15 @@ class World:
             )
             values = values.to(self.device)
         if values.device.type != self.device.type:
-            raise InputError(f"world {self.id} is on {values.device}, not on the `device` {self.device}")
+            raise InputError(
+                f"world {self.id} returned a tensor on {values.device} with `device` {self.device}; create "
+                "all of its tensors there"
+            )
         return cast("Tensor", values)
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
-        """Report what the world raises in one line."""
+        """Report errors of the world in one line."""
         try:
             yield
         except (EscaladeError, KeyboardInterrupt):
@@ -158,12 +167,12 @@ class World:
         except (Exception, SystemExit) as problem:
             fix = ""
             if isinstance(problem, torch.OutOfMemoryError) or _OUT_OF_MEMORY in str(problem).lower():
-                fix = f": {self.num_envs} episodes are too many, choose a smaller `num_envs`"
+                fix = f"; {self.num_envs} episodes are too many, use a smaller `num_envs`"
             raise EnvironmentFailure(f"world {self.id} {what}: {in_words(problem)}{fix}") from problem
 
 
 def as_space(space: Any) -> spaces.Space[Any]:
-    """A space of another package's class, with Gymnasium's attributes, as one of Gymnasium's."""
+    """Convert a space of another package, with Gymnasium's attributes, to one of Gymnasium's."""
     if isinstance(space, spaces.Space):
         return space
     if hasattr(space, "n"):
@@ -172,11 +181,11 @@ def as_space(space: Any) -> spaces.Space[Any]:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def _policys(parts: Mapping[str, Any]) -> Any:
-    """The part of a dict of observations that is for the policy.
+def _policy_part(parts: Mapping[str, Any]) -> Any:
+    """Return the policy's part of a dict of observations.
 
     Raises:
-        InputError: none has such a name.
+        InputError: No part has one of the known names.
     """
     for name in _OF_THE_POLICY:
         if name in parts:
@@ -184,16 +193,16 @@ def _policys(parts: Mapping[str, Any]) -> Any:
     if len(parts) == 1:
         return next(iter(parts.values()))
     raise InputError(
-        f"the observations are a dict of {', '.join(parts)}: name the policy's part {_OF_THE_POLICY[0]!r}"
+        f"the observations are a dict of {', '.join(parts)}; rename the policy's to {_OF_THE_POLICY[0]!r}"
     )
 
 
 _open: dict[Any, World] = {}
-"""The worlds that this process has open, by what they were made of: some take a minute to make."""
+"""Open worlds of this process: some take a minute to create."""
 
 
 def opened(environment: Environment) -> World:
-    """The world of an environment: the one that is open already, or a new one, for which idle ones close."""
+    """Return the open world of an environment, or open it and close all unused ones."""
     spec, rows = environment.spec, environment.num_envs
     assert rows is not None
     key = (spec.id, spec.entry_point, repr(environment.kwargs), environment.device, rows)
@@ -204,8 +213,8 @@ def opened(environment: Environment) -> World:
     return _open[key]
 
 
-def let_go(world: World) -> None:
-    """Take one of its users from a world; it is closed after the last."""
+def release(world: World) -> None:
+    """Release a world. It is closed when its last user releases it."""
     world.users -= 1
     if not world.users:
         for key in [key for key, other in _open.items() if other is world]:
