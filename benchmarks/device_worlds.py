@@ -4,10 +4,10 @@
     python benchmarks/device_worlds.py --device cuda           # on a GPU, under four minutes
     python benchmarks/device_worlds.py --seconds 2 --size 64   # runs every section with small sizes
 
-Prints one JSON object per line. Worlds whose package is not installed are skipped. `speed` lines have medians of
-alternating rounds, in environment steps per second of running episodes. `forward` lines have microseconds per
-step of 64-64 members, called as they are, replayed from a CUDA graph, and compiled. `curve` lines have the
-returns of a run.
+Prints one JSON object per line. Worlds whose package is not installed are skipped. `speed` lines have medians
+of alternating rounds, in environment steps per second of running episodes. `forward` lines have microseconds
+per step of 64-64 members, called as they are, replayed from a CUDA graph, and compiled. `curve` lines have
+the returns of a run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SPEED = {
     "escalade.worlds:Pendulum": {"episodes_per_member": 8},
     "escalade.worlds:CartPole": {"head": "plain"},
 }
-"""Worlds whose training speed is measured: 64-64 networks with low-rank noise on a device, 16 units on the CPU."""
+"""Worlds whose training speed is measured: 64-64 networks of low rank on a device, 16 units on the CPU."""
 CURVES = {
     ("torch", "escalade.worlds:CartPole"): {"population": 256, "target_return": 475.0},
     ("torch", "escalade.worlds:Pendulum"): {"population": 256, "target_return": -200.0},
