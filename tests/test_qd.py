@@ -170,7 +170,7 @@ def test_an_emitter_begins_anew_once_its_search_has_converged():
     ("options", "said"),
     [
         ({"behaviour": None}, "`behaviour` is missing"),
-        ({"strategy": "ars"}, "`strategy` has no meaning here: leave it out"),
+        ({"strategy": "ars"}, "`strategy` has no effect here; remove it"),
         ({"behaviour": "info:nowhere"}, "nowhere"),
         ({"hiden": (3,)}, "hiden"),
     ],
@@ -185,7 +185,7 @@ def test_what_has_no_meaning_is_refused_in_one_line(options, said):
 def test_solutions_of_another_shape_are_refused():
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         for wrong in (evaluate.start, evaluate.start[None, 1:], np.zeros((0, len(evaluate.start)))):
-            with pytest.raises(InputError, match=r"solutions must be of shape \(n, \d+\), and not"):
+            with pytest.raises(InputError, match=r"solutions must have shape \(n, \d+\), not"):
                 evaluate(wrong)
         with pytest.raises(InputError, match="hold a NaN"):
             evaluate(np.full((1, len(evaluate.start)), np.nan))
@@ -194,7 +194,7 @@ def test_solutions_of_another_shape_are_refused():
 @pytest.mark.parametrize("own", ["direction", "sigma"])
 def test_what_an_emitter_takes_itself_is_no_option_of_the_strategy(own):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
-    with pytest.raises(InputError, match=f"`options` cannot have {own}"):
+    with pytest.raises(InputError, match=f"`options` cannot contain {own}"):
         qd.StrategyEmitter(archive, np.zeros(2), options={own: 3})
 
 
@@ -255,9 +255,9 @@ def test_an_emitter_takes_a_seed_sequence():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"x0": np.zeros(3)}, r"x0 of shape \(3,\) does not fit the archive's solution_dim, 2"),
-        ({"x0": np.zeros((1, 2))}, r"x0 of shape \(1, 2\) does not fit"),
-        ({"x0": 0.0}, r"x0 of shape \(\) does not fit"),
+        ({"x0": np.zeros(3)}, r"x0 must have the archive's solution_dim, 2, not shape \(3,\)"),
+        ({"x0": np.zeros((1, 2))}, r"x0 must have .* not shape \(1, 2\)"),
+        ({"x0": 0.0}, r"x0 must have .* not shape \(\)"),
         ({"bounds": [(0, 1), (1, 0)]}, "bounds: parameter 1 has 1 and 0"),
         ({"bounds": [(0, 1), (1, 2)]}, "x0: parameter 1 is 0, outside its bounds"),
     ],

@@ -1,6 +1,6 @@
-"""Quality diversity by pyribs: our workers play what its schedulers ask for, our strategies are its emitters.
+"""Quality diversity with pyribs: evaluation of its solutions by workers, and strategies as its emitters.
 
-Archives, schedulers and other emitters are those of ribs: Tjanaka et al. 2023, "pyribs: A Bare-Bones Python
+Archives, schedulers and other emitters come from ribs: Tjanaka et al. 2023, "pyribs: A Bare-Bones Python
 Library for Quality Diversity Optimization", arXiv 2303.00191.
 """
 
@@ -35,7 +35,7 @@ from escalade.training.strategy import build_strategy, refuse_ranks
 
 check_installed("escalade.qd", "qd", "ribs")
 
-from ribs.archives import ArchiveBase  # noqa: E402 - after the line that says how to install it
+from ribs.archives import ArchiveBase  # noqa: E402 - after the check that ribs is installed
 from ribs.emitters import EmitterBase  # noqa: E402
 from ribs.emitters.rankers import RankerBase, TwoStageImprovementRanker  # noqa: E402
 
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from escalade.config.keywords import TrainOptions
 
 _SMALLEST = 1e-11
-"""Smallest value of the members' largest deviation with which a search goes on."""
+"""Largest standard deviation of the members below which a search restarts."""
 _GROUPS = ("environment", "frames", "policy")
 _FURTHER = (
     *("behaviour", "episodes_per_member", "episode_seeds"),
     *("workers", "num_envs", "engine", "worker_resources", "step_timeout"),
 )
-_OTHERS_BUSINESS = ("start_from", "cutoff", "normalize_observations")  # which a run learns or moves
+_OF_RUNS = ("start_from", "cutoff", "normalize_observations")  # need the state of a run
 _TAKEN = {
     name
     for name, option in OPTIONS.items()
-    if (option.metadata["group"] in _GROUPS or name in _FURTHER) and name not in _OTHERS_BUSINESS
+    if (option.metadata["group"] in _GROUPS or name in _FURTHER) and name not in _OF_RUNS
 }
 
 
@@ -63,16 +63,20 @@ def evaluator(
     network: nn.Module | None = None,
     **options: Unpack[TrainOptions],
 ) -> Evaluator:
-    """Start workers that play policies of an environment: what evaluates the solutions of a scheduler.
+    """Start workers that evaluate the solutions of a scheduler as policies in an environment.
 
     Args:
-        env: as :func:`escalade.train` takes it.
-        network: a module of yours, as there.
-        **options: of the environment, the policy and the workers, as there; ``behaviour`` must be given.
-            Observations are not normalised, as what was learnt of them would change what older policies do.
+        env: the environment, as in :func:`escalade.train`.
+        network: a module of your own, as in :func:`escalade.train`.
+        **options: options of the environment, the policy and the workers, as in :func:`escalade.train`.
+            ``behaviour`` is required. Observations are not normalised, as a normaliser that keeps learning
+            would change the behaviour of policies in the archive.
+
+    Returns:
+        The evaluator, to be called with the scheduler's solutions.
 
     Raises:
-        InputError: an option is wrong, or has no meaning here.
+        InputError: an option is invalid, or cannot be used here.
 
     Examples:
         >>> from ribs.archives import GridArchive
@@ -89,10 +93,10 @@ def evaluator(
     """
     for name in options:
         if name in OPTIONS and name not in _TAKEN:
-            raise InputError(f"`{name}` has no meaning here: leave it out")
+            raise InputError(f"`{name}` has no effect here; remove it")
     if options.get("behaviour") is None:
-        raise InputError("`behaviour` is missing: give info:KEY, observation:NUMBER, ram or a function")
-    # The best action: a solution's behaviour is to be its own, not that of a draw.
+        raise InputError("`behaviour` is missing; set it to info:KEY, observation:NUMBER, ram or a function")
+    # With the best actions, a solution's behaviour does not depend on sampled actions.
     values = from_values(code_to_names({"env": env, "head": "plain"} | options)) | {
         "normalize_observations": False
     }
@@ -105,20 +109,21 @@ def evaluator(
 
 
 class Evaluator:
-    """Plays policies, and says how well and how they did; a context manager that ends its workers.
+    """Callable that returns the fitness and behaviour of policies; a context manager that ends its workers.
 
-    Each call plays ``episodes_per_member`` episodes of every policy; fitness is their mean score (the return,
-    or with options of the reward what those make of it), a behaviour the mean of theirs. Episodes begin with
-    seeds of the run's seed, the number of the call and the policy's place: the same calls give the same
-    numbers with any number of workers. What is no number ribs refuses.
+    Each call plays ``episodes_per_member`` episodes of every policy. Fitness is the mean score, which is the
+    return, or the sum of transformed rewards with the option ``reward``. A behaviour is the mean over the
+    episodes. The seeds of episodes depend on the run's seed, the number of the call and the index of the
+    policy, so the same calls return the same numbers with any number of workers. ribs refuses results that
+    are not numbers.
 
     Args:
-        config: what is played.
-        parts: what that needs, but the workers.
+        config: options of environment, policy and workers.
+        parts: environment and policy built from ``config``.
 
     Attributes:
-        start: parameters of the policy as it begins, shape (dimension,), float32.
-        calls: how often it was called.
+        start: initial parameters of the policy, shape (dimension,), float32.
+        calls: number of calls so far.
     """
 
     def __init__(self, config: Config, parts: Parts) -> None:
@@ -128,21 +133,24 @@ class Evaluator:
         self._engine = parts.start_engine(config)
 
     def __call__(self, solutions: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        """Fitness of policies, shape (n,), and their behaviours, shape (n, size).
+        """Evaluate policies.
 
         Args:
             solutions: parameters, shape (n, dimension); they are cast to float32.
 
+        Returns:
+            Fitness, shape (n,), and behaviours, shape (n, size).
+
         Raises:
-            InputError: they have another shape, or are no numbers.
+            InputError: the shape is wrong, or a value is not a finite float32.
             EnvironmentFailure: the environment raised.
         """
         with np.errstate(over="ignore"):  # refused below
             vectors = np.array(solutions, np.float32)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.start) or not len(vectors):
-            raise InputError(f"solutions must be of shape (n, {len(self.start)}), and not {vectors.shape}")
+            raise InputError(f"solutions must have shape (n, {len(self.start)}), not {vectors.shape}")
         if not np.isfinite(vectors).all():
-            raise InputError("solutions hold a NaN, an infinity, or what float32 cannot hold")
+            raise InputError("solutions hold a NaN, an infinity, or a number beyond float32")
         config, population = self._config, DensePopulation(vectors)
         job = EpisodeJob(
             seed=config.seed,
@@ -151,7 +159,7 @@ class Evaluator:
             episodes=config.episodes_per_member,
             seed_sharing=config.episode_seeds,
         )
-        with one_thread():  # as in training, where there are no workers
+        with one_thread():  # as in training, for when there are no workers
             episodes = Episodes.of(self._engine.run(job, job.items))
         if self.calls == 0:
             check_known(self._parts.environment, episodes.infos)
@@ -160,7 +168,7 @@ class Evaluator:
         return fitness, episodes.mean_behaviours(len(vectors))
 
     def policy(self, solution: ArrayLike) -> Policy:
-        """A policy with these parameters, shape (dimension,): to call, or to save for ``escalade render``."""
+        """Return a policy with these parameters, shape (dimension,), which can be saved and rendered."""
         policy = copy_module(self._parts.policy).eval()
         policy.set(np.array(solution, np.float32), None)
         return policy
@@ -179,27 +187,28 @@ class Evaluator:
 class StrategyEmitter(EmitterBase):
     """A strategy of :mod:`escalade.strategies` as an emitter of ribs.
 
-    It is told ranks: as CMA-ME's improvement emitter has them (Fontaine et al. 2020, arXiv 1912.02400,
-    algorithm 3), solutions that fill a new cell before those that improve one, and these before all others.
-    When none of its solutions comes into the archive, it begins anew from one that is there, or from ``x0``
-    while there is none. The better half counts, as with ribs' ``selection_rule="mu"``; its other rule, which
-    lets all improvements count, needs a strategy that takes any number of parents.
+    The strategy's fitness is the rank of a solution. As in CMA-ME's improvement emitter (Fontaine et al.
+    2020, arXiv 1912.02400, algorithm 3), solutions that fill a new cell rank before those that improve one,
+    and these before all others. If no solution of a batch enters the archive, the strategy restarts from an
+    elite, or from ``x0`` while the archive is empty. The better half are parents, as with ribs'
+    ``selection_rule="mu"``; its other rule, in which all improvements are parents, needs a strategy with any
+    number of parents.
 
     Args:
-        archive: of ribs; the scheduler's.
-        x0: the first centre, shape (dimension,), with as many numbers as the archive's solutions.
-        strategy: a name of the registry, a class, or what is called like one.
-        population: solutions a batch.
-        sigma: standard deviation of the first noise; the strategy's own when None.
+        archive: the scheduler's archive of ribs.
+        x0: the initial centre, shape (dimension,), the dimension of the archive's solutions.
+        strategy: a name in the registry, a class, or a callable with the same arguments.
+        population: solutions in a batch.
+        sigma: initial standard deviation of the noise. None takes the strategy's default.
         ranker: a class of :mod:`ribs.emitters.rankers`, which orders the solutions.
-        bounds: a pair ``(lower, upper)`` for each number of a solution, as for ribs' emitters; either of
-            them, or the pair, may be None. Solutions are kept within as in :func:`escalade.optimize`.
-        seed: a number or a ``numpy.random.SeedSequence``; the same seed gives the same solutions, so give
-            each of an archive's emitters a different one.
+        bounds: a pair ``(lower, upper)`` for each number of a solution, as for emitters of ribs. Either
+            bound, or the pair, may be None. Solutions stay within as in :func:`escalade.optimize`.
+        seed: a number or a ``numpy.random.SeedSequence``. The same seed returns the same solutions, so use a
+            different one for each emitter of an archive.
         options: further options of the strategy.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
     """
 
     def __init__(
@@ -216,18 +225,18 @@ class StrategyEmitter(EmitterBase):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         if own := [name for name in ("direction", "population", "seed", "sigma") if name in (options or {})]:
-            why = "ranks are maximised" if own[0] == "direction" else "give it beside `options`"
-            raise InputError(f"`options` cannot have {own[0]}: {why}")
+            why = "ranks are maximised" if own[0] == "direction" else "pass it as an argument"
+            raise InputError(f"`options` cannot contain {own[0]}; {why}")
         self._strategy = strategy
         self._options = {"population": population, "sigma": sigma, **(options or {})}
         if isinstance(seed, np.random.SeedSequence):
             seed = int(seed.generate_state(1)[0])
         self._seed = seed
         self.restarts = 0
-        """Times that it began anew."""
+        """Number of restarts."""
         self._x0, size = np.array(x0), archive.solution_dim
         if self._x0.shape not in (size, (size,)):
-            raise InputError(f"x0 of shape {self._x0.shape} does not fit the archive's solution_dim, {size}")
+            raise InputError(f"x0 must have the archive's solution_dim, {size}, not shape {self._x0.shape}")
         super().__init__(archive, solution_dim=size, bounds=bounds, lower_bounds=None, upper_bounds=None)
         self._box = Bounds((self.lower_bounds, self.upper_bounds), len(self._x0))
         if self._box.any:
@@ -238,7 +247,7 @@ class StrategyEmitter(EmitterBase):
         self._ranker.reset(self, archive)
 
     def ask(self) -> NDArray[Any]:
-        """Members of a generation, shape (population, dimension)."""
+        """Return the members of a generation, shape (population, dimension)."""
         return self._box.apply(self._running.ask().numpy())
 
     def tell(
@@ -249,7 +258,7 @@ class StrategyEmitter(EmitterBase):
         add_info: Mapping[str, Any],
         **fields: ArrayLike,
     ) -> None:
-        """Tell the strategy how its members rank by what the archive says of them."""
+        """Update the strategy with the ranks of its members in the archive."""
         data = {"solution": solution, "objective": objective, "measures": measures, **fields}
         arrays = {name: np.asarray(values) for name, values in data.items()}
         info = {name: np.asarray(values) for name, values in add_info.items()}
@@ -265,12 +274,12 @@ class StrategyEmitter(EmitterBase):
             self._ranker.reset(self, self.archive)
 
     def _has_converged(self) -> bool:
-        """True where the search distribution is too thin or too small to find more, as in ribs' own."""
+        """Return True if the search distribution is too narrow or too small, as in ribs' own emitters."""
         return (self._running.condition or 1) > CONDITION or float(np.max(self._running.scale)) < _SMALLEST
 
     def _begin(self, x0: ArrayLike) -> Strategy:
         seed = int(seeds(self._seed, Stream.RESTART, self.restarts, 0)) if self.restarts else self._seed
-        # Other emitters of the archive may have gone beyond the bounds of this one.
+        # Elites of other emitters may be outside the bounds of this one.
         start: Any = (
             self._box.invert(np.clip(x0, self._box.lower, self._box.upper)) if self._box.any else np.array(x0)
         )

@@ -787,7 +787,7 @@ def test_nan_parameters_are_refused():
         ({"strategy": lambda x0, **k: x0}, "made a ndarray"),
         ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, not 21"),
         ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),
-        ({"strategy": "cma-es", "lr": 0.1}, "strategy cma-es takes no lr: leave it out"),
+        ({"strategy": "cma-es", "lr": 0.1}, "strategy cma-es takes no lr; remove it"),
         ({"strategy": "cem", "strategy_options": {"elites": 3}}, "takes no elites; did you mean elite"),
         ({"strategy": PersistentES}, "strategy PersistentES needs windows: give it in strategy_options"),
         ({"population": 7}, "population 7 is odd"),

@@ -418,7 +418,7 @@ def test_a_generation_is_told_once_and_only_after_it_was_asked_for(make):
 def test_fitness_that_is_no_number_is_refused(fitness):
     strategy = OpenAIES(np.zeros(3), population=4)
     strategy.ask()
-    with pytest.raises(InputError, match="fitness must hold one number a member"):
+    with pytest.raises(InputError, match="fitness must hold one number per member"):
         strategy.tell(fitness)
     strategy.tell([torch.tensor(1.0), 2, np.float16(3), True])
     assert strategy.generation == 1

@@ -61,7 +61,9 @@ def test_a_file_that_finds_no_room_is_one_line_with_the_mend(monkeypatch):
 
     monkeypatch.setattr(tempfile, "TemporaryFile", Full)
     monkeypatch.setattr(tempfile, "tempdir", "/full")
-    said = r"^a copy of the parameters cannot be kept in /full \(.*No space left on device\): .* set TMPDIR$"
+    said = (
+        r"^a copy of the parameters cannot be written to /full \(.*No space left on device\); .* set TMPDIR$"
+    )
     with pytest.raises(StorageFailure, match=said):
         filed([np.zeros(LARGE)], LARGE, np.float32)
     assert closed == [True]

@@ -1,1 +1,1 @@
-"""Small helpers that every room may use, and that use no room."""
+"""Small helpers that every package may import, and that import no other package."""

@@ -1,4 +1,4 @@
-"""Settings that hold while numbers are computed that must come out the same, to the last bit."""
+"""Settings under which results are bit-identical."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from escalade.support.shared import SharedContext
 _blas = SharedContext(lambda: threadpool_limits(1, user_api="blas"))
 _lock = threading.Lock()
 _inside = 0
-_threads = 1  # that torch used before the first thread came in
-_depth = threading.local()  # how deep this thread is in blocks within blocks
+_threads = 1  # torch's number of threads before the first thread entered
+_depth = threading.local()  # per thread, whether it is inside a block
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch and numpy compute on one thread: how many share a sum can change its last bit.
+    """Run torch and numpy on one thread, as the number of threads can change the last bit of a sum.
 
-    torch keeps its number for each thread and a default for new ones; several threads may be here at
-    once, and each leaves with the number that the first found. A block within a block changes nothing.
+    torch stores its number of threads per thread, and a default for new threads. Several threads may be
+    inside at once; each leaves with the number that the first one found. A nested block has no effect.
     """
     if getattr(_depth, "blocks", 0):
         yield
         return
-    global _inside, _threads  # noqa: PLW0603 - torch's numbers are global as well
+    global _inside, _threads  # noqa: PLW0603 - torch's setting is global as well
     with _lock:
         if _inside == 0:
             _threads = torch.get_num_threads()
@@ -49,7 +49,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _keep_default_at_one() -> None:
-    """Set the default of threads to come, without touching the number of this one."""
+    """Set the default for new threads without changing the number of this one."""
     thread = threading.Thread(target=torch.set_num_threads, args=(1,))
     thread.start()
     thread.join()
@@ -57,10 +57,10 @@ def _keep_default_at_one() -> None:
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Let torch compute on one thread: how many share a sum can change its last bit.
+    """Run torch on one thread, as the number of threads can change the last bit of a sum.
 
-    Set around every call, because without workers the process is the user's own. This takes a
-    quarter of a microsecond; :func:`one_thread`, which limits numpy too, takes half a millisecond.
+    It wraps every call, because without workers the process is the user's own. It takes a quarter of a
+    microsecond; :func:`one_thread`, which limits numpy too, takes half a millisecond.
     """
     threads = torch.get_num_threads()
     if threads == 1:
@@ -74,6 +74,6 @@ def one_torch_thread() -> Iterator[None]:
 
 
 def cpu_by_default() -> AbstractContextManager[Any]:
-    """Have torch make tensors on the CPU, where policies are run, whatever its default device is."""
-    # A context of a device slows every call down; a tensor without numbers is made in half a microsecond.
+    """Make the CPU torch's default device, as policies run there."""
+    # A device context slows down every call; an empty tensor, made in half a microsecond, shows the default.
     return nullcontext() if torch.empty(0).is_cpu else torch.device("cpu")

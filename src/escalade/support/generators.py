@@ -1,4 +1,4 @@
-"""The global random number generators, which a user's code may draw from."""
+"""The global random number generators, which user code may draw from."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def seed_generators(seed: int) -> None:
     """Seed the global generators of ``random``, ``numpy.random`` and ``torch`` with ``seed``, below 2**32."""
     random.seed(seed)
     np.random.seed(seed)
-    # Not torch.manual_seed, which formats a stack trace each time in case a GPU is used later.
+    # torch.manual_seed would format a stack trace each time, in case a GPU is used later.
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)
 
 
 class Generators:
-    """The states of the global random number generators at one moment, to put back later."""
+    """A snapshot of the states of the global random number generators."""
 
     def __init__(self) -> None:
         self._python, self._numpy = random.getstate(), np.random.get_state()
@@ -30,7 +30,7 @@ class Generators:
         self._devices = torch.cuda.get_rng_state_all() if on_gpus else []
 
     def restore(self) -> None:
-        """Put all of them back."""
+        """Restore the states."""
         random.setstate(self._python)
         np.random.set_state(self._numpy)
         torch.set_rng_state(self._torch)
@@ -40,7 +40,7 @@ class Generators:
 
 @contextmanager
 def generators_kept() -> Iterator[None]:
-    """Leave the global random number generators as they were found."""
+    """Restore the states of the global generators afterwards."""
     found = Generators()
     try:
         yield
@@ -50,7 +50,7 @@ def generators_kept() -> Iterator[None]:
 
 @contextmanager
 def generators_seeded(seed: int) -> Iterator[None]:
-    """Seed the global generators with ``seed``, below 2**32; then put them back."""
+    """Seed the global generators with ``seed``, below 2**32, and restore their states afterwards."""
     with generators_kept():
         seed_generators(seed)
         yield

@@ -1,4 +1,4 @@
-"""Signals that end a run: the first asks for an orderly end, the second ends at once."""
+"""Signals that end a run: the first requests an orderly end, the second ends the process at once."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from types import FrameType
 from typing import Any, ClassVar
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, the end of a service or of a batch job, and a terminal that closes."""
+"""Ctrl-C, the end of a service or batch job, and a closed terminal."""
 
 INTERRUPTED = 130
-"""Exit code of a command that was interrupted, after what it did was saved."""
+"""Exit code of a command that was interrupted after it saved its work."""
 
 LEADER = "ESCALADE_LEADER"
-"""An environment variable: the number of a pipe, whose other end closes when the leader of a command ends."""
+"""Environment variable with the number of a pipe whose other end closes when the command's leader ends."""
 
-_SAME_SECONDS = 0.5  # ``timeout`` sends its signal to the process and to its group: that is one request
+_SAME_SECONDS = 0.5  # ``timeout`` signals both the process and its group, which is one request
 
 
 def end_with_leader() -> None:
-    """Interrupt this process when the one that started it has ended, if :data:`LEADER` names their pipe."""
+    """Interrupt this process when the process that started it ends, if :data:`LEADER` names their pipe."""
     pipe = os.environ.pop(LEADER, None)
     if pipe is None:
         return
 
     def wait() -> None:
-        os.read(int(pipe), 1)  # nothing is written: it returns at the other end's close
-        if not Interrupts.asked:  # a second signal would end at once what is being saved
+        os.read(int(pipe), 1)  # returns when the other end closes, as nothing is written
+        if not Interrupts.requested_once:  # a second signal would end the process while it saves
             os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, name="escalade-leader", daemon=True).start()
@@ -41,7 +41,7 @@ _forking = threading.local()
 
 
 def _hold_signals() -> None:
-    """Block signals while this thread forks: a child must not get one before its handlers are its own."""
+    """Block signals during a fork, until the child has its own handlers."""
     _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
 
 
@@ -50,7 +50,7 @@ def _release_signals() -> None:
 
 
 def _hand_back_signals() -> None:
-    """Give a forked child the handlers from before :class:`Interrupts`: it has no run to end."""
+    """Restore in a forked child the handlers from before :class:`Interrupts`, as it has no run to end."""
     for number in SIGNALS:
         handler = signal.getsignal(number)
         while isinstance(owner := getattr(handler, "__self__", None), Interrupts):
@@ -63,19 +63,19 @@ os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, afte
 
 
 class Interrupts:
-    """While entered, :data:`SIGNALS` set ``requested`` instead of raising anywhere.
+    """A context in which :data:`SIGNALS` set ``requested`` instead of raising.
 
-    Inside :meth:`allowed` they raise KeyboardInterrupt at once: that is where nothing is half
-    done. A second signal, half a second after the first or later, calls ``leave``, where the command
-    line has set it to end the process, and raises wherever it arrives otherwise.
+    Inside :meth:`allowed`, where no work is half done, they raise KeyboardInterrupt at once. A second signal,
+    at least half a second after the first, calls ``leave``, which the command line sets to end the process.
+    If ``leave`` is not set, the second signal raises KeyboardInterrupt wherever it arrives.
 
-    One within another takes its place for the time, and shares its requests both ways: a run that has
-    nothing left to interrupt is over, and the series that it is one of is not.
+    A nested instance replaces the outer one while it is entered, and they share requests in both directions:
+    after an interrupt, a run that has already ended must still stop the series that it belongs to.
     """
 
     leave: ClassVar[Callable[[], None] | None] = None
-    asked: ClassVar[bool] = False
-    """True once a signal has asked this process for an end."""
+    requested_once: ClassVar[bool] = False
+    """True once a signal has requested the end of this process."""
     _holds: ClassVar[int] = 0
     _late: ClassVar[bool] = False
 
@@ -90,9 +90,9 @@ class Interrupts:
             for number in SIGNALS:
                 before = signal.getsignal(number)
                 if before is None:
-                    continue  # of the program that Python runs in, which could not be put back
+                    continue  # set by the program that embeds Python, and could not be restored
                 if number == signal.SIGHUP and before == signal.SIG_IGN:
-                    continue  # nohup: the run is to go on without its terminal
+                    continue  # with nohup, the run continues without its terminal
                 self._before[number] = signal.signal(number, self._handle)
         for outer in map(self._outer, self._before):
             if outer is not None and outer.requested and not self.requested:
@@ -106,7 +106,7 @@ class Interrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """A block in which a first signal may raise KeyboardInterrupt."""
+        """Let a first signal raise KeyboardInterrupt inside this block."""
         self._allowed = True
         try:
             if self.requested:
@@ -118,11 +118,11 @@ class Interrupts:
     @classmethod
     @contextmanager
     def held(cls) -> Iterator[None]:
-        """A block of the main thread that a first signal lets end before it raises.
+        """Delay the KeyboardInterrupt of a first signal to the end of this block of the main thread.
 
-        For what would be half undone otherwise, such as where the process's output goes.
+        For changes that must be undone completely, such as a redirection of the process's output.
         """
-        if threading.current_thread() is not threading.main_thread():  # signals are not handled there
+        if threading.current_thread() is not threading.main_thread():  # which handles no signals
             yield
             return
         cls._holds += 1
@@ -135,8 +135,8 @@ class Interrupts:
                 raise KeyboardInterrupt
 
     def _outer(self, number: int) -> Interrupts | None:
-        """The one that this one has taken the place of, if there is one."""
-        # A signal may come before __enter__ has noted what it replaced.
+        """Return the instance that this one has replaced, or None."""
+        # A signal may arrive before __enter__ has recorded the handler that it replaced.
         owner = getattr(self._before.get(number), "__self__", None)
         return owner if isinstance(owner, Interrupts) else None
 
@@ -150,7 +150,7 @@ class Interrupts:
         now = time.monotonic()
         if not self.requested:
             self._note(number, now)
-            Interrupts.asked = True
+            Interrupts.requested_once = True
         elif now - self._first < _SAME_SECONDS:
             return
         else:

@@ -1,4 +1,4 @@
-"""The names of the arguments that a function or a class takes."""
+"""The keyword arguments of functions and classes."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from escalade.errors import InputError, nearest
 
 
 def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
-    """Names that ``factory`` takes; None when it takes any."""
+    """Return the names of the arguments of ``factory``, or None if it takes any keyword."""
     parameters = parameters_of(factory.func if isinstance(factory, partial) else factory)
     return None if any(part.kind is part.VAR_KEYWORD for part in parameters.values()) else {*parameters}
 
 
 def check_call(
-    factory: Callable[..., Any], given: Collection[str], always: Collection[str], what: str, mend: str
+    factory: Callable[..., Any], given: Collection[str], always: Collection[str], what: str, fix: str
 ) -> None:
-    """Refuse to call ``factory`` with one positional argument and the keywords ``given``.
+    """Check that ``factory`` can be called with one positional argument and the keywords ``given``.
 
     Args:
         factory: a class or a function, or a partial of one.
         given: names of keywords.
-        always: those that every factory must take.
-        what: the thing that it makes, in errors.
-        mend: how a further argument is given, in errors.
+        always: those keywords that every factory must accept.
+        what: name of the object that the factory makes, for errors.
+        fix: how to pass a missing argument, for errors.
 
     Raises:
-        InputError: it does not take one of them, or needs another.
+        InputError: the factory does not accept one of the keywords, or needs a further argument.
     """
     known = keywords_of(factory)
     for key in given:
         if known is not None and key not in known:
-            other = f": make it accept {key}=" if key in always else nearest(key, known) or ": leave it out"
+            other = f"; make it accept {key}=" if key in always else nearest(key, known) or "; remove it"
             raise InputError(f"{what} takes no {key}{other}")
-    # Only the factory's own parameters, without its bases': a subclass may fix an argument its base needs.
+    # Only the factory's own parameters, as a subclass may fix an argument that its base needs.
     maker = factory.func if isinstance(factory, partial) else factory
     own = inspect.signature(
         next(_constructors(maker), maker) if isinstance(maker, type) else maker
@@ -44,21 +44,21 @@ def check_call(
     for part in list(inspect.signature(factory, follow_wrapped=False).parameters.values())[1:]:
         needed = part.default is part.empty and part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)
         if needed and part.name in own and part.name not in given:
-            raise InputError(f"{what} needs {part.name}: {mend}")
+            raise InputError(f"{what} needs {part.name}; {fix}")
 
 
 def fixed_by(factory: object) -> dict[str, Any]:
-    """The keywords that a ``functools.partial`` fixes; none of anything else."""
+    """Return the keywords that a ``functools.partial`` fixes; empty for other callables."""
     return factory.keywords if isinstance(factory, partial) else {}
 
 
 def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Its parameters by name, as :func:`signature_of` has them for classes of strategies."""
+    """Return the parameters by name; classes of strategies report those of :func:`signature_of`."""
     return inspect.signature(factory).parameters
 
 
 def signature_of(kind: type) -> inspect.Signature:
-    """The signature of a class whose constructor hands ``**keywords`` on: those of its bases written out."""
+    """Return the signature of a class, with ``**keywords`` replaced by the parameters of its bases."""
     found: dict[str, inspect.Parameter] = {}
     for maker in _constructors(kind):
         parameters = inspect.signature(maker).parameters
@@ -71,15 +71,15 @@ def signature_of(kind: type) -> inspect.Signature:
 
 
 def _constructors(kind: type) -> Iterator[Callable[..., Any]]:
-    """The ``__init__`` of a class and of its bases, in the order in which they are called."""
+    """Return the ``__init__`` methods of a class and its bases, in the order in which they are called."""
     return (vars(base)["__init__"] for base in inspect.getmro(kind)[:-1] if "__init__" in vars(base))
 
 
 def check_keywords(name: str, function: Callable[..., Any], given: Iterable[str]) -> None:
-    """Check that ``function``, the constructor of ``name``, takes the keywords ``given``.
+    """Check that ``function``, the constructor of ``name``, accepts the keywords ``given``.
 
     Raises:
-        InputError: it does not take one; the message names the nearest.
+        InputError: a keyword is not accepted; the message names the nearest one.
     """
     accepted = inspect.signature(function).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):

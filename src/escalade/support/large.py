@@ -1,6 +1,6 @@
-"""Large arrays in memory that processes share, or that a file stands behind.
+"""Large arrays in shared memory or backed by a file.
 
-Small ones stay ordinary arrays: a mapping costs a few pages and calls.
+Small arrays stay ordinary ones, as a mapping costs a few pages and calls.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from escalade.support.shared_memory import LARGE, SharedMemory
 
 
 def shared_copy(values: NDArray[Any]) -> NDArray[Any]:
-    """A copy of an array; a large one lies in memory that travels to other processes as a descriptor."""
+    """Copy an array; a large copy lies in shared memory, which other processes receive as a descriptor."""
     if values.nbytes < LARGE:
         return values.copy()
     copied = np.frombuffer(SharedMemory.of(values.nbytes), values.dtype).reshape(values.shape)
@@ -27,7 +27,7 @@ def shared_copy(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def memory_of(array: Any) -> SharedMemory | None:
-    """The shared memory that an array is the whole of; None for other arrays."""
+    """Return the shared memory that an array covers completely, or None."""
     owner = array
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
@@ -36,9 +36,9 @@ def memory_of(array: Any) -> SharedMemory | None:
 
 
 def filed(pieces: Iterable[NDArray[Any]], length: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An array of ``length`` numbers that is written piece by piece.
+    """Build an array of ``length`` numbers from pieces.
 
-    A large one lies in a file without a name, and takes memory only where it is read or written to.
+    A large array lies in a file without a name, and uses memory only for pages that are accessed.
 
     Raises:
         StorageFailure: the file cannot be written.
@@ -52,7 +52,7 @@ def filed(pieces: Iterable[NDArray[Any]], length: int, dtype: DTypeLike) -> NDAr
             file.flush()
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), dtype)
     except OSError as problem:
-        place = tempfile.tempdir or "a temporary file"  # gettempdir raises where no folder is fit for one
+        place = tempfile.tempdir or "a temporary file"  # gettempdir raises if no folder is writable
         raise StorageFailure(
-            f"a copy of the parameters cannot be kept in {place} ({problem}): make room, or set TMPDIR"
+            f"a copy of the parameters cannot be written to {place} ({problem}); free space or set TMPDIR"
         ) from None

@@ -1,9 +1,9 @@
-"""The machine: its cores, for workers and threads, its versions, and the bits of its products.
+"""The machine: its cores, its versions, and reproducible rounding of matrix products.
 
-The bits are those of MKL, by which torch multiplies matrices. Of 32 products in one call, those of each
-depend on its place otherwise: sizes that are no multiple of 4 bring it to other bounds of the memory. So a
-member's bits would depend on the row that its worker has for it. Rounding alike costs no time that could be
-measured, for products of 8 to 1,024 numbers.
+torch multiplies matrices with MKL. By default, the last bits of each of 32 products in one call depend on its
+position, because sizes that are not a multiple of 4 change its memory alignment. A member's result would then
+depend on its row in the worker's batch. MKL's strict mode avoids this, at no measurable cost for products of
+8 to 1,024 numbers.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _PACKAGES = ("numpy", "torch", "gymnasium", "envpool", "mujoco", "Box2D", "ale-p
 _MKL = "MKL_CBWR"
 BY_PLACE = (
     "torch was used before escalade was imported, so the last bits of its products may depend on a member's "
-    "place among others: import escalade first, or set MKL_CBWR=AUTO,STRICT"
+    "position in the batch; import escalade first, or set MKL_CBWR=AUTO,STRICT"
 )
-"""The note to whoever trains a module of torch where :func:`rounds_by_place`."""
+"""The note for runs that train a torch module while :func:`rounds_by_place` is True."""
 
-_SIZES = ((8, 65), (17, 33), (27, 17), (45, 9))  # of matrices; which of them tell depends on the processor
+_SIZES = ((8, 65), (17, 33), (27, 17), (45, 9))  # of matrices; the effect shows in some, by processor
 
 
 def cores() -> int:
-    """Cores that this process may use: those that it is bound to, and no more than its container's quota."""
+    """Return the number of cores that this process may use, by its affinity and its container's quota."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.ceil(min(bound, quota())))
 
 
 @cache
 def quota(root: Path = Path("/")) -> float:
-    """CPUs that Linux's control groups (version 2) give this process at a time; infinite without a limit.
+    """Return the CPU limit of this process in Linux control groups (version 2), or infinity.
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
@@ -45,7 +45,7 @@ def quota(root: Path = Path("/")) -> float:
         return math.inf
     limits, mount = [math.inf], root / "sys/fs/cgroup"
     for folder in (mount / place, *(mount / place).parents):
-        with suppress(OSError, ValueError):  # no such file: the root has none; or "max"
+        with suppress(OSError, ValueError):  # the root has no such file, and its content may be "max"
             time, period = (folder / "cpu.max").read_text().split()
             limits.append(int(time) / int(period))
         if folder == mount:
@@ -55,7 +55,7 @@ def quota(root: Path = Path("/")) -> float:
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions of everything that can change a last bit: Python, machine and packages, by name."""
+    """Return the versions of everything that can affect last bits: Python, machine and packages."""
     import platform
     from importlib import metadata
 
@@ -67,13 +67,13 @@ def versions() -> dict[str, str]:
 
 
 def round_alike() -> None:
-    """Have this process, and those that it starts, round a product alike wherever it lies.
+    """Make products independent of their position in this process and in those that it starts.
 
-    MKL reads the variable in its first call. Where torch has made that already, the variable would reach
-    workers alone, whose bits would be others than this process's. Then it is set to nothing, for this process
-    and those that it starts, and :func:`rounds_by_place` is True in all of them.
+    MKL reads the variable in its first call. If torch has already called MKL, the variable would affect
+    workers only, and their last bits would differ from this process's. In that case it is set to an empty
+    string, for this process and its workers, and :func:`rounds_by_place` is True in all of them.
     """
-    if _MKL in os.environ:  # the user's own choice, or that of the process that started this one
+    if _MKL in os.environ:  # set by the user or by the process that started this one
         return
     os.environ[_MKL] = "AUTO,STRICT"
     if "torch" in sys.modules and rounds_by_place():
@@ -81,7 +81,7 @@ def round_alike() -> None:
 
 
 def rounds_by_place() -> bool:
-    """Return whether the bits of a product depend on its place among others in one call."""
+    """Return whether the last bits of a product depend on its position in a batched call."""
     import torch
 
     for features, units in _SIZES:

@@ -1,4 +1,4 @@
-"""Numbers: those that a caller gives, checked by name, and those that a person reads."""
+"""Checks of numeric arguments, and formatting of numbers for people."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from escalade.errors import InputError
 
 LARGEST = 1e30
-"""The largest number that a schedule may hold; float32 ends at 3.4e38.
+"""The largest value of a schedule; float32 ends at 3.4e38.
 
-Returns and fitness beyond it, either way, are taken for those of a simulation that diverged.
+Returns and fitness of larger magnitude count as those of a diverged simulation.
 """
 _WRITTEN_OUT = 1e12  # below it whole numbers are written out
 _TO_A_TENTH = 1e7
 
 
 def whole_number(value: Any, name: str, least: int | None = None) -> int:
-    """``value`` as an int.
+    """Convert ``value`` to an int.
 
     Raises:
-        InputError: it is none, such as 1.7, or below ``least``; the message names it.
+        InputError: the value is not an integer, such as 1.7, or below ``least``; the message names it.
     """
     try:
         number = operator.index(value)
@@ -34,10 +34,10 @@ def whole_number(value: Any, name: str, least: int | None = None) -> int:
 
 
 def seed_number(seed: Any) -> int:
-    """``seed`` as an int.
+    """Convert ``seed`` to an int.
 
     Raises:
-        InputError: it is none, or not one that fits 63 bits.
+        InputError: the seed is not an integer of at least 0 and below 2**63.
     """
     number = whole_number(seed, "seed")
     if not 0 <= number < 2**63:
@@ -46,10 +46,10 @@ def seed_number(seed: Any) -> int:
 
 
 def population_number(population: Any, least: int) -> int:
-    """``population`` as an int.
+    """Convert ``population`` to an int.
 
     Raises:
-        InputError: it is none, or below ``least``.
+        InputError: the population is not an integer, or is below ``least``.
     """
     number = whole_number(population, "population")
     if number < least:
@@ -58,14 +58,14 @@ def population_number(population: Any, least: int) -> int:
 
 
 def real_number(value: Any, name: str) -> float:
-    """``value`` as a float.
+    """Convert ``value`` to a float.
 
     Raises:
-        InputError: it is text, NaN or no number; the message names it.
+        InputError: the value is text, NaN or not a number; the message names it.
     """
     try:
         number = math.nan if isinstance(value, str) else float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor of several numbers
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # RuntimeError for non-scalar tensors
         number = math.nan
     if math.isnan(number):
         raise InputError(f"{name} must be a number, not {value!r:.100}")
@@ -73,20 +73,20 @@ def real_number(value: Any, name: str) -> float:
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things in words: ``1 worker``, ``2 workers``."""
+    """Return a count with its noun: ``1 worker``, ``2 workers``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def workers_in_words(workers: int) -> str:
-    """The place where members are run: ``in this process``, or ``2 workers``."""
+    """Describe where members run: ``in this process`` or ``2 workers``."""
     return counted(workers, "worker") if workers else "in this process"
 
 
 def number(value: float | None) -> str:
-    """A measured number as a person reads it: four digits that count at least, and no more than help.
+    """Format a measured number for people, with at least four significant digits.
 
-    From 100 on to a tenth, whole numbers as they are, and the largest and smallest with an exponent:
-    ``4,812.3``, ``0.00042``, ``500``, ``1.235e+10``. What is not there is a dash.
+    Whole numbers are written out, others from 100 on with one decimal, and very large or small ones with an
+    exponent: ``500``, ``4,812.3``, ``0.00042``, ``1.235e+10``. None is a dash.
     """
     if value is None:
         return "-"
@@ -97,12 +97,12 @@ def number(value: float | None) -> str:
 
 
 def plain(value: float | None) -> str:
-    """The same without commas, where these stand between values: ``sigma=4812.3, lr=0.00042``."""
+    """Format a number without commas, for lists such as ``sigma=4812.3, lr=0.00042``."""
     return number(value).replace(",", "")
 
 
 def finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as JSON can hold them, which has no NaN and no infinity: null instead."""
+    """Replace NaN and infinities by None, as JSON has no such numbers."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in values.items()

@@ -1,4 +1,4 @@
-"""Lines to a place that may be full or gone, in words of the command or the library; what notebooks show."""
+"""Printing to streams that may be full or closed, the wording of notes, and tables for notebooks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from escalade.errors import EscaladeError, InputError
 from escalade.support.numbers import plain
 
 wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
-"""The words for an argument in notes: its name, or the command line's flag while a command runs."""
+"""Function that rewrites arguments in notes: names stay in Python, and become flags in a command."""
 
 
-# All but the tab and the end of a line; and what turns the direction of writing.
+# All control characters but tab and newline, and those that change the direction of writing.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -26,7 +26,7 @@ class OutputFailure(EscaladeError, RuntimeError):
 
 
 class ReaderGone(BrokenPipeError):
-    """Standard output's reader has gone away; a broken pipe of the user's code is a plain BrokenPipeError."""
+    """The reader of standard output is gone. A broken pipe in the user's code is a plain BrokenPipeError."""
 
 
 def say(text: str) -> None:
@@ -39,10 +39,10 @@ def say(text: str) -> None:
 
 
 def write_line(text: str, stream: TextIO) -> None:
-    """Write a line to a stream; ``?`` for letters that its encoding does not have.
+    """Write a line to a stream, with ``?`` for characters that its encoding lacks.
 
     Raises:
-        OutputFailure: it is closed or full.
+        OutputFailure: the stream is closed or full.
     """
     text = visible(text)
     with printing():
@@ -53,41 +53,39 @@ def write_line(text: str, stream: TextIO) -> None:
 
 
 def visible(text: str) -> str:
-    """The text with control characters spelled out, as Python writes them in a string.
+    """Escape control characters as in a Python string.
 
-    Names, options and what an environment raises may hold some: raw, they move a terminal's cursor, hide
-    lines or write its title.
+    Names, options and exceptions of environments may contain some, which would move a terminal's cursor, hide
+    lines or change its title.
     """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """Turn the operating system's error of a print into one line for the user.
+    """Turn the operating system's errors of a print into one line for the user.
 
     Raises:
-        OutputFailure: standard output is full or gone.
-        ReaderGone: who read it has ended, as ``head`` does, or the terminal was closed.
+        OutputFailure: standard output is full or closed.
+        ReaderGone: the reader has ended, as ``head`` does, or the terminal was closed.
     """
     try:
         yield
     except BrokenPipeError as problem:
         raise ReaderGone(*problem.args) from None
     except OSError as problem:
-        if problem.errno == errno.EIO:  # of a terminal that was closed
+        if problem.errno == errno.EIO:  # the terminal was closed
             raise ReaderGone(*problem.args) from None
-        raise OutputFailure(
-            f"standard output cannot be written ({problem.strerror}): send it elsewhere"
-        ) from None
+        raise OutputFailure(f"standard output cannot be written ({problem.strerror}); redirect it") from None
 
 
 def shown(value: Any) -> str:
-    """A value in a short form, a dash for None."""
+    """Format a value in a short form, with a dash for None."""
     return plain(value) if isinstance(value, float | None) else f"{value}"
 
 
 def table(title: str, facts: Mapping[str, Any]) -> str:
-    """A small HTML table, with a line for every fact."""
+    """Return a small HTML table with one row per fact."""
     import html
 
     rows = "".join(
@@ -99,7 +97,7 @@ def table(title: str, facts: Mapping[str, Any]) -> str:
 
 
 def data_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """The columns as a ``pandas.DataFrame``.
+    """Return the columns as a ``pandas.DataFrame``.
 
     Raises:
         InputError: pandas is not installed.
@@ -107,5 +105,5 @@ def data_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     try:
         import pandas
     except ImportError:
-        raise InputError("to_pandas needs pandas: pip install pandas") from None
+        raise InputError("to_pandas needs pandas; pip install pandas") from None
     return pandas.DataFrame(dict(columns))

@@ -1,4 +1,4 @@
-"""A process that runs nothing but Escalade, and its end."""
+"""Processes that run only Escalade: garbage collection, and a fast exit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import NoReturn
 
 _own = False
 _worker = False
-_pythons: tuple[int, int, int] | None = None  # thresholds of the garbage collector, while others hold
-_MOST_GARBAGE = 500_000  # objects; importing torch makes half as many, and all of them stay
+_pythons: tuple[int, int, int] | None = None  # Python's own thresholds of the garbage collector
+_MOST_GARBAGE = 500_000  # objects; importing torch makes half as many, and none of them is garbage
 
 
 def claim() -> None:
-    """Say that this process is Escalade's own: the command line, or the server of its workers.
+    """Mark this process as Escalade's own, which is the command line or the server of its workers.
 
-    Until :func:`collect_garbage`, garbage is looked for when half a million objects are new instead of 700.
-    To look for it 350 times was a fifth of importing torch, which makes none: benchmarks/start.md.
+    Until :func:`collect_garbage`, garbage is collected after half a million new objects instead of 700.
+    Otherwise 350 collections would take a fifth of importing torch, which makes no garbage; see
+    benchmarks/start.md.
     """
     global _own, _pythons
     _own, _pythons = True, gc.get_threshold()
@@ -27,13 +28,13 @@ def claim() -> None:
 
 
 def collect_garbage() -> None:
-    """Look for garbage as often as Python does, now that imports are over, but not in what they left.
+    """Restore Python's frequency of garbage collection after the imports, and exclude what they made.
 
-    Environments may make large objects that refer to themselves. What is garbage by now stays: to look for it
-    takes a tenth of a second of every start. In a process that is not Escalade's own nothing happens: it
-    never looked for garbage less often.
+    Environments may make large objects that refer to themselves. Garbage from the imports is never freed, as
+    looking for it would take a tenth of a second at every start. In a process that is not Escalade's own,
+    the frequency was never changed and this does nothing.
     """
-    global _pythons  # noqa: PLW0603 - it is said of the whole process
+    global _pythons  # noqa: PLW0603 - a property of the whole process
     if _pythons is not None:
         gc.freeze()
         gc.set_threshold(*_pythons)
@@ -41,26 +42,26 @@ def collect_garbage() -> None:
 
 
 def become_worker() -> None:
-    """Say that this process is a worker of an engine's."""
-    global _worker  # noqa: PLW0603 - it is said of the whole process
+    """Mark this process as a worker of an engine."""
+    global _worker  # noqa: PLW0603 - a property of the whole process
     _worker = True
 
 
 def is_worker() -> bool:
-    """Return whether it is one. A module that trains where it is imported would do so in all of them."""
+    """Return whether this process is a worker, in which a module that trains on import must not train."""
     return _worker
 
 
 def is_own() -> bool:
-    """Return whether nobody else uses what the process imports: a library's user may."""
+    """Return whether only Escalade runs in this process, rather than a program that imports it."""
     return _own
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process as the interpreter would, but for taking hundreds of modules apart first.
+    """Exit like the interpreter, but without tearing down hundreds of modules.
 
-    Exit functions run and what was printed is written. A thread that is not a daemon is waited for
-    by the interpreter, so it then ends the process the long way.
+    Exit functions run and output is flushed. If a thread is not a daemon, the interpreter must wait for it,
+    so the process exits the normal way.
     """
     others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
     if all(thread.daemon for thread in others):

@@ -1,7 +1,7 @@
-"""Things that a user names: ours, by a short name in a registry, and their own, by ``package.module:Name``.
+"""Registries of named parts, and lookup of a user's own ``package.module:Name``.
 
-A registry is a dict from names to entries. An entry says where its thing is defined and what it can do, so
-that both are known before anything is imported.
+A registry is a dict from names to entries. An entry records where a part is defined and what it can do, so
+that both are known before the part is imported.
 """
 
 from __future__ import annotations
@@ -19,51 +19,57 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing of a registry, before its module is imported; subclasses say what such a thing can do."""
+    """A part in a registry, before its module is imported; subclasses add the properties of such parts."""
 
     title: str
     home: str
-    """``package.module:name``; the module alone, where all of it is meant."""
+    """``package.module:name``, or ``package.module`` for the whole module."""
     packages: tuple[str, ...] = ()
     """Packages that must be installed."""
     extra: str = ""
-    """Escalade's extra that installs it."""
+    """Escalade's extra that installs the packages."""
     options: frozenset[str] = frozenset()
-    """Options of a run that it reads, of those that only some of its kind do."""
+    """Options of a run that this part reads, among those that only some parts of the registry read."""
 
     @property
     def installed(self) -> bool:
-        """True where its packages are there."""
+        """True if its packages are installed."""
         return not missing(*self.packages)
 
     def check_installed(self, option: str) -> None:
-        """Refuse it as the value of ``option`` where a package is missing.
+        """Check that the packages needed for this value of ``option`` are installed.
 
         Raises:
-            InputError: one is; the message has the command that installs it.
+            InputError: a package is missing; the message names the extra that installs it.
         """
         check_installed(f"`{option}`: {self.title}", self.extra, *self.packages)
 
     def load(self) -> Any:
-        """Import the home, and return the thing that it names."""
+        """Import and return the part."""
         return pkgutil.resolve_name(self.home)
 
 
 def named(option: str, name: str, registry: Mapping[str, T]) -> T:
-    """Look up ``name``, which a user gave as ``option``, in ``registry``; see :func:`check_named`.
+    """Look up ``name``, the value of ``option``, in ``registry``.
 
     Raises:
-        InputError: there is none; the message names the nearest.
+        InputError: the name is unknown; the message names the nearest known one.
     """
     check_named(option, name, registry)
     return registry[name]
 
 
 def check_named(option: str, name: str, known: Iterable[str], others: str = "") -> None:
-    """Refuse a ``name`` that is none of ``known``; ``others`` says what else ``option`` takes.
+    """Check that ``name`` is one of ``known``.
+
+    Args:
+        option: option with this value, for errors.
+        name: the value.
+        known: known names.
+        others: further values that the option takes, for errors.
 
     Raises:
-        InputError: it names the nearest, or all of them.
+        InputError: the name is unknown; the message names the nearest known one, or all of them.
     """
     known = tuple(known)
     if name not in known:
@@ -72,9 +78,9 @@ def check_named(option: str, name: str, known: Iterable[str], others: str = "") 
 
 
 def find(option: str, text: str, registry: Mapping[str, Entry]) -> Any:
-    """Import the thing of an entry's name, or of ``package.module:Name`` of the user's.
+    """Import a part by its name in ``registry``, or the user's own ``package.module:Name``.
 
     Raises:
-        InputError: there is none, or it cannot be imported.
+        InputError: the name is unknown, or the import fails.
     """
     return imported(text, f"`{option}` {text}") if ":" in text else named(option, text, registry).load()

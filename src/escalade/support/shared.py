@@ -1,4 +1,4 @@
-"""A state of the whole process that several threads want changed at the same time."""
+"""Changes to the state of the whole process that several threads share."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import AbstractContextManager, contextmanager
 
 
 class SharedContext:
-    """A context that the first thread enters, and the last thread leaves.
+    """A context that the first thread enters and the last thread exits.
 
-    For what is the process's own (where its output goes, its warnings): were each thread to save and
-    restore it by itself, one would restore what another had changed.
+    It is for state of the process, such as its warnings or the destination of its output. If each thread
+    saved and restored such state by itself, one would undo the changes of the others.
 
     Args:
-        make: makes the context manager; called when nobody is inside.
+        make: makes the context manager; called when no thread is inside.
     """
 
     def __init__(self, make: Callable[[], AbstractContextManager[object]]) -> None:
@@ -47,4 +47,4 @@ def _without_warnings() -> Iterator[None]:
 
 
 without_warnings = SharedContext(_without_warnings)
-"""No warnings of Python's while inside."""
+"""Context that ignores Python's warnings."""

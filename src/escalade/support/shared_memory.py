@@ -1,6 +1,6 @@
-"""Memory that processes share, by a descriptor and without a name.
+"""Shared memory with a descriptor and without a name.
 
-Imports no numpy: a worker process imports this before it has said how many threads BLAS may use.
+The module does not import numpy, as a worker imports it before it has set the number of BLAS threads.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import tempfile
 from escalade.errors import InputError
 
 LARGE = 2**22
-"""Bytes from which an array is worth memory of its own."""
+"""Size in bytes from which arrays get their own shared memory."""
 
 
 class SharedMemory(mmap.mmap):
-    """Memory without a name in any file system, which lives as long as someone maps it or holds ``fd``."""
+    """Memory without a name in any file system, which exists while it is mapped or ``fd`` is open."""
 
     fd: int
 
     @classmethod
     def of(cls, length: int) -> SharedMemory:
-        """New memory of ``length`` bytes, all zero."""
+        """Allocate ``length`` bytes, all zero."""
         return cls.mapped(anonymous_file(length), length)
 
     @classmethod
     def mapped(cls, fd: int, length: int, access: int = mmap.ACCESS_DEFAULT) -> SharedMemory:
-        """Map the memory behind ``fd``, which it takes over."""
+        """Map the memory behind ``fd``, and take over the descriptor."""
         made = cls(fd, length, access=access)
         made.fd = fd
         return made
@@ -39,14 +39,14 @@ class SharedMemory(mmap.mmap):
 
 
 def anonymous_file(length: int) -> int:
-    """The descriptor of a new file of ``length`` bytes in memory.
+    """Create a file of ``length`` bytes in memory and return its descriptor.
 
     Raises:
-        InputError: the process may not have files of this size.
+        InputError: files of this size exceed the process's limit.
     """
     if sys.platform == "linux":
         fd = os.memfd_create("escalade", os.MFD_CLOEXEC)
-    else:  # no memfd outside Linux: a file without a name serves as well
+    else:  # other systems have no memfd, so use a temporary file without a name
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
     try:
@@ -57,6 +57,6 @@ def anonymous_file(length: int) -> int:
             raise
         size = f"{length / 2**20:,.0f} MiB"
         raise InputError(
-            f"{size} of shared memory are more than a file may have here: raise the limit (ulimit -f)"
+            f"{size} of shared memory exceed the file size limit; raise it (ulimit -f)"
         ) from None
     return fd
