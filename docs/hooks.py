@@ -23,6 +23,8 @@ _ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 _CELL = re.compile(r"<t([hd])([^>]*)>(.*?)</t[hd]>", re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 _CODE = re.compile(r"<code>([^<]*)</code>")
+_PRE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
+_LONGEST = 28  # characters of a name that fits into a cell on a phone
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -61,8 +63,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Write the head of its column into every cell of a table: a phone shows a row as a list."""
-    return _TABLE.sub(lambda table: _labelled(table[0]), html)
+    """Keep names in code on one line, and write the head of its column into every cell of a table.
+
+    A phone shows the row of a table as a list of its cells.
+    """
+    parts = _PRE.split(html)
+    parts[0::2] = [_CODE.sub(lambda code: f"<code>{_unbroken(code[1])}</code>", part) for part in parts[0::2]]
+    return _TABLE.sub(lambda table: _labelled(table[0]), "".join(parts))
 
 
 def _repository_path(file: File) -> str:
@@ -120,8 +127,11 @@ def _labelled(table: str) -> str:
 
 def _unbroken(code: str) -> str:
     """Let a line break between words and after commas, bars and slashes, but not within a name."""
-    words = code.split(" ")
-    return " ".join("<wbr>".join(f"<span>{part}</span>" for part in _parts(word)) for word in words)
+    return " ".join("<wbr>".join(map(_whole, _parts(word))) for word in code.split(" "))
+
+
+def _whole(name: str) -> str:
+    return f"<span>{name}</span>" if len(name) <= _LONGEST else name
 
 
 def _parts(word: str) -> list[str]:
