@@ -29,15 +29,7 @@ from escalade.strategies.ranking import default_population
 from escalade.strategies.result import Record, Result
 from escalade.strategies.schedules import Schedule
 from escalade.strategies.shaping import finite_fitness
-from escalade.strategies.tensors import (
-    Start,
-    State,
-    adapted_by,
-    center_before,
-    copied,
-    first_center,
-    restored,
-)
+from escalade.strategies.tensors import Start, State, adapted_by, center_before, copied, first_center, restore
 from escalade.support.arrays import as_float64
 from escalade.support.generators import generators_seeded
 from escalade.support.keywords import check_keywords, signature_of
@@ -186,9 +178,7 @@ class Strategy(ABC):
         population = self._size(population)
         if population != self.population_size:
             if not self.grows:
-                raise InputError(
-                    f"{type(self).__name__} needs {self.population_size} members in every generation"
-                )
+                raise InputError(f"{type(self).__name__} needs the same population in every generation")
             self.population_size = population
             self._sampled = None
 
@@ -309,10 +299,7 @@ class Strategy(ABC):
         return Result(best.clone(), fitness, self.center.clone(), self._record.history)
 
     def remember(self, fitness: Fitness) -> None:  # noqa: B027 - most keep no fitness
-        """Handle a generation whose members all have the same fitness: no :meth:`update` is made.
-
-        Subclasses may override this.
-        """
+        """Handle a generation of equal fitness, which has no :meth:`update`. Subclasses may override this."""
 
     def narrow(self, factors: NDArray[np.float64]) -> None:  # noqa: B027 - most sigmas never grow
         """Multiply the standard deviation of each parameter by a factor.
@@ -359,7 +346,7 @@ class Strategy(ABC):
         self._sampled, self._asked = None, False
         self.update_ratio = float(state["update_ratio"])
         for name in adapted_by(type(self)):
-            setattr(self, name, restored(state[name], getattr(self, name)))
+            setattr(self, name, restore(state[name], getattr(self, name)))
         self._record.load(state)
 
 

@@ -110,7 +110,7 @@ def copied(value: Any) -> Tensor | int | float:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def restored(saved: Tensor | int | float, now: Any) -> Any:
+def restore(saved: Tensor | int | float, now: Any) -> Any:
     """Return a copy of a value from :func:`copied`, as an array or a tensor on a device if ``now`` is one."""
     if isinstance(now, np.ndarray):
         return torch.as_tensor(saved).cpu().numpy().copy()

@@ -16,7 +16,7 @@ from escalade.errors import InputError
 from escalade.strategies.base import Strategy
 from escalade.strategies.result import Result, rows_of
 from escalade.strategies.shaping import usable
-from escalade.strategies.tensors import State, copied, restored
+from escalade.strategies.tensors import State, copied, restore
 from escalade.support.arrays import as_float64
 from escalade.wings.optimize.calls import Values
 from escalade.wings.optimize.lagrangian import AugmentedLagrangian, excess
@@ -213,7 +213,7 @@ class Constrained:
             raise InputError(f"the state holds no {min(missing)}: it is that of a search without constraints")
         self.strategy.load_state_dict(state)
         for part, name in self._adapted():
-            setattr(part, name, restored(state[_PREFIX + name], getattr(part, name)))
+            setattr(part, name, restore(state[_PREFIX + name], getattr(part, name)))
         self._history = array("d", torch.as_tensor(state[_PREFIX + "history"]).flatten().tolist())
         self._members = None
 
