@@ -169,7 +169,7 @@ def local_environment():
         ({"env": Walk()}, "`env` is an instance of Walk"),
         ({"strategy": CMAES(np.zeros(3))}, "`strategy` is an instance of CMAES; pass the class"),
         ({"policy": torch.nn.Linear(3, 1)}, "`policy` takes a name; pass a module of your own as `network`"),
-        ({"env": not_an_environment}, "made a int, not a gymnasium.Env"),
+        ({"env": not_an_environment}, "returned a int, not a gymnasium.Env"),
         ({"env": "tests.environments:Wolk"}, "unknown environment 'tests.environments:Wolk'"),
         ({"wrappers": [lambda env: env]}, "`wrappers` .*lambda"),
         ({"strategy": "tests.api.test_named:Sines"}, "has no Sines; did you mean Signs"),

@@ -33,9 +33,9 @@ TINY = "tests.environments:Tiny-v0"
 # What is typed, and fragments of the answer. RUN is a finished run; BELOW is a path below a file.
 TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
-    ("eval zoo:CartPol-v1", ["no policy zoo:CartPol-v1", "did you mean zoo:CartPole-v1", "escalade zoo"]),
+    ("eval zoo:CartPol-v1", ["policy zoo:CartPol-v1 does not exist", "did you mean zoo:CartPole-v1", "escalade zoo"]),
     ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is read-only", "`start_from`"]),
-    ("train ENV --from zoo:Pole", ["--from zoo:Pole", "no policy zoo:Pole"]),
+    ("train ENV --from zoo:Pole", ["--from zoo:Pole", "policy zoo:Pole does not exist"]),
     ("train --config bytes.toml", ["bytes.toml", "is not UTF-8", "save it as UTF-8"]),
     ("train", ["no environment given", "CartPole-v1"]),
     ("train ENV --backend isaac", ["--backend 'isaac'", "one of auto, mujoco, envpool, ale, gymnasium"]),
@@ -261,7 +261,7 @@ def test_a_name_that_is_too_long_is_one_line(words, place, inside, monkeypatch):
     done = inside(*words.split())
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert re.search(
-        r"\(File name too long\): (choose a different --(run-dir|output)|choose a different path)",
+        r"\(File name too long\): (choose another --(run-dir|output)|choose a different path)",
         done.stderr,
     )
     assert ("choose another" in done.stderr) == ("-" in words)

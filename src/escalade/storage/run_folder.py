@@ -93,7 +93,7 @@ class RunFolder:
             InputError: the folder cannot be made, contains a run or a file that a run would write, or is
                 about to be used by a different run.
         """
-        advice = "choose a different `run_dir`"
+        advice = "choose another `run_dir`"
         path = _new_folder(path_of(runs), subject, label) if path is None else path_of(path, advice)
         folder = cls(path)
         with storage(path, advice):
