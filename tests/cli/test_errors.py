@@ -33,7 +33,7 @@ TINY = "tests.environments:Tiny-v0"
 # What is typed, and fragments of the answer. RUN is a finished run; BELOW is a path below a file.
 TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
-    ("eval zoo:CartPol-v1", ["policy zoo:CartPol-v1 does not exist", "did you mean zoo:CartPole-v1", "escalade zoo"]),
+    ("eval zoo:CartPol-v1", ["zoo:CartPol-v1 does not exist; did you mean zoo:CartPole-v1", "escalade zoo"]),
     ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is read-only", "`start_from`"]),
     ("train ENV --from zoo:Pole", ["--from zoo:Pole", "policy zoo:Pole does not exist"]),
     ("train --config bytes.toml", ["bytes.toml", "is not UTF-8", "save it as UTF-8"]),
