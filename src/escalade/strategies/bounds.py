@@ -29,7 +29,7 @@ class ScipyBounds(Protocol):
     ub: Any
 
 
-Given: TypeAlias = (
+BoundsLike: TypeAlias = (
     tuple[ArrayLike | None, ArrayLike | None] | Sequence[tuple[float | None, float | None]] | ScipyBounds
 )
 """Lower and upper bound, each a number, a vector or None; or one pair of numbers per parameter."""
@@ -54,7 +54,7 @@ class Bounds:
             1e100.
     """
 
-    def __init__(self, bounds: Given | None, dimension: int, *, fixed: bool = False) -> None:
+    def __init__(self, bounds: BoundsLike | None, dimension: int, *, fixed: bool = False) -> None:
         lower, upper = _pair(bounds, dimension)
         self.lower = _vector(lower, -np.inf, dimension)
         self.upper = _vector(upper, np.inf, dimension)
@@ -140,7 +140,7 @@ def confine(strategy: Strategy, widest: Array, narrowest: Array | float = 0.0) -
         strategy.narrow(np.clip(deviations, narrowest, widest) / deviations)
 
 
-def _pair(bounds: Given | None, dimension: int) -> tuple[Any, Any]:
+def _pair(bounds: BoundsLike | None, dimension: int) -> tuple[Any, Any]:
     """Return lower and upper bounds of any of the accepted forms."""
     if bounds is None:
         return None, None

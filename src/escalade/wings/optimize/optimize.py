@@ -16,7 +16,7 @@ from escalade.errors import Catch, InputError
 from escalade.perturbation import Stream, seeds, usual_noise
 from escalade.recorders import Announcer, Goals, Recorder, RunInfo, check_recorders, start_recorders
 from escalade.strategies.base import Direction, StrategyFactory
-from escalade.strategies.bounds import Given
+from escalade.strategies.bounds import BoundsLike
 from escalade.support.imports import called
 from escalade.support.numbers import counted, seed_number, workers_in_words
 from escalade.training.limits import Limits
@@ -46,7 +46,7 @@ def optimize(
     direction: Direction = "minimize",
     sigma: float | ArrayLike | None = None,
     population: int | None = None,
-    bounds: Given | None = None,
+    bounds: BoundsLike | None = None,
     integers: Sequence[int] | None = None,
     constraints: Constraints | None = None,
     budget: int | None = None,
@@ -201,7 +201,7 @@ def optimize_batch(
     direction: Direction = "minimize",
     sigma: float | ArrayLike | None = None,
     population: int | None = None,
-    bounds: Given | None = None,
+    bounds: BoundsLike | None = None,
     budget: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
