@@ -98,7 +98,7 @@ BUILT = [
     ("train ENV --policy builtins:complex", ["--policy builtins:complex", "complex", "nn.Module"]),
     ("train ENV --head uniform:5", ["head 'uniform:5'", "Box action space", "--head plain"]),
     ("tarin ENV", ["tarin", "train"]),
-    ("train ENV --jobs 2", ["--jobs is for several runs", "--seeds"]),
+    ("train ENV --jobs 2", ["--jobs has no effect on a single run", "--seeds"]),
     ("train ENV --storage s3://b", ["--storage is for a run that is --detached"]),
     ("train ENV --run-dir RUN", ["--run-dir", "holds a run already", "escalade resume"]),
     ("train ENV --preset none --run-dir BELOW", ["BELOW", "cannot be written", "--run-dir"]),

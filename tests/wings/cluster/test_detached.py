@@ -111,7 +111,7 @@ def test_who_follows_a_run_that_somebody_else_has_followed_to_its_end_is_told(mo
     cluster = Cluster([("one", "", False), Lost], alive=False)
     monkeypatch.setattr(detached, "_connect", lambda address: cluster)
     monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
-    with pytest.raises(InputError, match="x ended or was killed and is no longer on the cluster"):
+    with pytest.raises(InputError, match="x has left the cluster, because it ended or was killed"):
         attach("x", lambda line: None)
 
 

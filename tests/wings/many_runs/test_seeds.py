@@ -10,7 +10,7 @@ from torch import nn
 import escalade
 from escalade import InputError
 from escalade.config.options import Config
-from escalade.wings.many_runs.seeds import own_code
+from escalade.wings.many_runs.seeds import user_code
 from escalade.wings.many_runs.series import series_folder
 
 TINY = {"preset": None, "population": 4, "workers": 0, "generations": 1, "max_episode_steps": 20}
@@ -52,10 +52,10 @@ def test_classes_of_two_scripts_are_two(monkeypatch):
     told = []
     for script in ("a.py", "b.py"):
         monkeypatch.setattr(sys.modules["__main__"], "__file__", script, raising=False)
-        told.append(series_folder({"config": config}, None, own_code(config, None)))
+        told.append(series_folder({"config": config}, None, user_code(config, None)))
     assert told[0] != told[1]
     plain = Config(env="CartPole-v1")
-    assert series_folder({"config": plain}, None, own_code(plain, None)) == series_folder({"": plain}, None)
+    assert series_folder({"config": plain}, None, user_code(plain, None)) == series_folder({"": plain}, None)
 
 
 def test_a_run_of_evolve_in_the_place_of_a_seed_is_refused(tmp_path):

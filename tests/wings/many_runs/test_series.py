@@ -18,7 +18,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.training import run as session
-from escalade.wings.many_runs.runner import sharing
+from escalade.wings.many_runs.runner import share_cores
 from escalade.wings.many_runs.series import parse_seeds
 
 SMALL = "CartPole-v1 --preset none --workers 0 --population 4 --policy linear --max-episode-steps 20"
@@ -65,7 +65,7 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)
     assert (code, begun(out)) == (0, [])
     assert "3 runs in" in out
-    assert "3 of them done already" in out
+    assert "3 of them already done" in out
     assert re.search(r"ars +3 ", out)
     before = digests(folder)
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 3)  # and one more generation
@@ -96,7 +96,7 @@ def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path
         patch.setattr(RunFolder, "write_summary", interrupted)
         code, out, _ = call(*series)
     assert (code, begun(out)) == (130, ["1 of 2 begins"])
-    assert "interrupted; the same command goes on with what is missing" in out
+    assert "interrupted; run the same command again to continue" in out
     assert re.search(r"ars +1 ", out)
     assert (tmp_path / "two" / "seed0" / "summary.json").exists()
     assert not (tmp_path / "two" / "seed1").exists()
@@ -151,7 +151,7 @@ def test_wrong_input_is_one_line(call, tmp_path):
         ],
         ("--seeds", "1", "--detached", "--storage", "x"): ["--detached and --seeds exclude each other"],
         ("--seeds", "1", "--storage", "x"): ["--storage and --seeds exclude each other"],
-        ("--config", "a.toml", "--config", "b.toml"): ["--config files name different run_dir"],
+        ("--config", "a.toml", "--config", "b.toml"): ["--config files have different run_dir"],
     }
     for typed, fragments in cases.items():
         code, _, err = call("train", *SMALL, *typed)
@@ -181,7 +181,7 @@ def test_runs_beside_each_other_end_saved_after_ctrl_c_and_if_their_leader_is_ki
         code = series.wait()
         if ended_by == signal.SIGINT:
             assert code == 130
-            assert "interrupted; the same command goes on with what is missing" in series.out
+            assert "interrupted; run the same command again to continue" in series.out
             assert series.family() == []
         wait_until(lambda: series.family() == [])
         assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}
@@ -206,9 +206,9 @@ def test_a_run_in_a_process_of_its_own_has_every_option(tmp_path, monkeypatch):
 def test_a_share_of_this_machine_is_no_limit_of_a_cluster(monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     local, ray = (Config(env="CartPole-v1", engine=engine) for engine in ("local", "ray"))
-    assert [sharing(config, 1000).workers for config in (local, ray)] == [1, 1]
+    assert [share_cores(config, 1000).workers for config in (local, ray)] == [1, 1]
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.7:6379")
-    assert sharing(ray, 1000).workers is None
+    assert share_cores(ray, 1000).workers is None
 
 
 def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
@@ -235,11 +235,11 @@ def test_seeds_from_python(tmp_path, monkeypatch):
     assert alone.summary["params_sha256"] == one[1].summary["params_sha256"]
     with pytest.raises(InputError, match=r"`jobs` above 1 .* cannot have callbacks"):
         escalade.train("CartPole-v1", seeds=[3], jobs=2, callbacks=[print], run_dir="two", **tiny)
-    with pytest.raises(InputError, match="other processes, which cannot have __main__:Mine"):
+    with pytest.raises(InputError, match="separate processes, which cannot use __main__:Mine"):
         escalade.train("CartPole-v1", seeds=[3], jobs=2, strategy="__main__:Mine", run_dir="two", **tiny)
-    with pytest.raises(InputError, match=r"`seeds` .* each named once"):
+    with pytest.raises(InputError, match=r"`seeds` .* without repetitions"):
         escalade.train("CartPole-v1", seeds=[3, 3], **tiny)
-    with pytest.raises(InputError, match="`seed` and `seeds` were both given"):
+    with pytest.raises(InputError, match="`seed` and `seeds` exclude each other"):
         escalade.train("CartPole-v1", seeds=[3], seed=3, **tiny)
 
 

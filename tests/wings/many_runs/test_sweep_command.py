@@ -83,7 +83,7 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
         for run in (place / "best", *runs(folder, found.best_trial.number))
     ]
     assert digests[0] == digests[1]
-    assert f"the best is trial {found.best_trial.number}, return {number(found.best_value)}" in out
+    assert f"the best is trial {found.best_trial.number} with return {number(found.best_value)}" in out
     assert len((folder / "trials.csv").read_text().splitlines()) == 5
     for picture in ("history.png", "parallel.png"):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
@@ -103,7 +103,7 @@ def test_a_report_of_a_sweep_is_of_its_best_trial_and_holds_its_pictures(swept, 
     assert all(f'src="data:image/png;base64,{data}"' in page for data in drawn)
     shutil.copytree(folder, tmp_path / "begun", ignore=shutil.ignore_patterns("study.jsonl*"))
     assert cli.main(["report", str(tmp_path / "begun")]) == 2
-    assert "no trial of this sweep has ended" in capsys.readouterr().err
+    assert "no trial of this sweep is complete" in capsys.readouterr().err
 
 
 def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
@@ -130,7 +130,7 @@ def test_ctrl_c_in_the_last_trials_of_several_jobs_is_no_end(tmp_path):
     running.until(lambda: len(list(folder.glob("trial-*/seed5/progress.csv"))) == 2)
     running.signal(signal.SIGINT, group=True)
     assert running.wait() == 130, running.err
-    assert "interrupted; the same command goes on with what is missing" in running.out
+    assert "interrupted; run the same command again to continue" in running.out
     assert not any(trial.state.is_finished() for trial in load_sweep(folder).trials)
 
 
@@ -139,7 +139,7 @@ def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
     monkeypatch.chdir(place)
     (place / "other.toml").write_text(PLAN.format(trials=4).replace("sgd", "clipup"))
     assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles"]) == 2
-    assert "holds a sweep with other space: name another --run-dir" in capsys.readouterr().err
+    assert "contains a sweep with different space; choose another --run-dir" in capsys.readouterr().err
     assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles/trial-0000"]) == 2
     assert "is not the folder of a sweep" in capsys.readouterr().err
     assert cli.main(["sweep", "missing.toml"]) == 2
@@ -160,7 +160,7 @@ def test_a_trial_that_fails_is_named_and_the_others_go_on(tmp_path, capsys):
     assert cli.main(["sweep", str(tmp_path / "s.toml"), "--run-dir", str(tmp_path / "f")]) == 2
     out, err = capsys.readouterr()
     assert out.count(": failed: ") == 2
-    assert "ran to its end: its trials.csv lists them" in err
+    assert "completed; see its trials.csv" in err
 
 
 def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, capsys):

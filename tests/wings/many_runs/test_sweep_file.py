@@ -50,16 +50,16 @@ def test_lists_of_wrappers_are_lists_in_a_trial_too(written):
 
 
 WRONG = {
-    'trials = "many"': "trials 'many' is not valid: it takes a whole number",
+    'trials = "many"': "trials 'many' is not valid; use a whole number",
     "trials = 0": "trials must be a whole number of at least 1",
     "trials = 2\nspeed = 3": "unknown entry 'speed'; did you mean seeds",
-    "trials = 2": r"\[options\] must name an env",
+    "trials = 2": r"\[options\] must contain env",
     'trials = 2\n[options]\nenv = "CartPole-v1"': r"\[space\] is empty",
 }
 SPACES = {
-    "sgma = [1, 2]": "sgma is no option that can be searched; did you mean sigma",
-    "generations = [1, 2]": "generations is no option that can be searched",
-    "sigma = [1, 1]": "two values at least, each once",
+    "sgma = [1, 2]": "sgma is not an option that can be searched; did you mean sigma",
+    "generations = [1, 2]": "generations is not an option that can be searched",
+    "sigma = [1, 1]": "at least two different values",
     "sigma = 3": "a list of values, or a range",
     "sigma = {low = 2, high = 1}": r"`low <= high` must hold",
     "population = {low = 8, high = 64, step = 2.5}": "`population`",
@@ -83,13 +83,13 @@ def test_a_file_that_says_too_little_is_refused(text, written):
 
 def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
     env = 'trials = 2\npreset = "none"\n[options]\nenv = "CartPole-v1"\n'
-    with pytest.raises(InputError, match="needs a budget: give one of generations, env_steps, seconds"):
+    with pytest.raises(InputError, match="needs a budget; set one of generations, env_steps, seconds"):
         read_sweep(written(f"{env}[space]\nsigma = [1, 2]"))
     with pytest.raises(InputError, match=r"sigma stands in \[options\] and in \[space\]"):
         read_sweep(written(f"{env}sigma = 1\ngenerations = 2\n[space]\nsigma = [1, 2]"))
-    with pytest.raises(InputError, match=r"\[options\] seed is the sweep's to choose"):
+    with pytest.raises(InputError, match=r"\[options\] seed is set by the sweep"):
         read_sweep(written(f"{env}seed = 1\n[space]\nsigma = [1, 2]"))
-    with pytest.raises(InputError, match="pruner 'best' is not valid: it takes one of median, halving, none"):
+    with pytest.raises(InputError, match="pruner 'best' is not valid; use one of median, halving, none"):
         read_sweep(written(f'{env}generations = 2\n[space]\nsigma = [1, 2]\n[pruning]\npruner = "best"'))
 
 

@@ -98,10 +98,10 @@ def test_a_generation_has_three_results_for_two_workers_or_the_usual_number():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"workers": 0}, "asynchronous=True with workers=0 has no effect"),
-        ({"workers": 2, "noisy": True}, "noisy=True does not go with asynchronous=True"),
-        ({"vectorized": True}, "vectorized=True does not go with asynchronous=True"),
-        ({"workers": 1, "strategy": "snes"}, "asynchronous=True is for strategy cma-es or ma-es"),
+        ({"workers": 0}, "asynchronous=True has no effect with workers=0"),
+        ({"workers": 2, "noisy": True}, "noisy=True and asynchronous=True exclude each other"),
+        ({"vectorized": True}, "vectorized=True and asynchronous=True exclude each other"),
+        ({"workers": 1, "strategy": "snes"}, "asynchronous=True needs strategy cma-es or ma-es"),
     ],
 )
 def test_what_does_not_go_together_is_refused_by_name(options, message):

@@ -179,7 +179,7 @@ def test_what_does_not_go_with_constraints_is_refused():
         escalade.optimize(sphere, [1.0, 1.0], "rm-es", constraints=half)
     with pytest.raises(InputError, match="RMES compares"):
         escalade.Constrained(RMES(torch.ones(2), sigma=0.5))
-    with pytest.raises(InputError, match="one point has 1 and another 2"):
+    with pytest.raises(InputError, match="one point has 1 and another has 2"):
         escalade.optimize(lambda x: (0.0, [1.0] * (1 + (x[0] > 0))), [0.0], constraints=True)
 
 

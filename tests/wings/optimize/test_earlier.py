@@ -7,7 +7,7 @@ from tests.later import Later
 import escalade
 from escalade.errors import InputError
 from escalade.strategies import CMAES
-from escalade.wings.optimize.space import EarlierPoints, beginning
+from escalade.wings.optimize.space import EarlierPoints, fit_normal
 
 cmaes = Later("cmaes")
 
@@ -23,7 +23,7 @@ def test_the_first_distribution_is_that_of_cmaes(dimension):
     values = drawn.normal(size=120)
     solutions = list(zip(points, values.tolist(), strict=True))
     center, sigma, covariance = cmaes.get_warm_start_mgd(solutions, gamma=0.1, alpha=0.3)
-    found = beginning(EarlierPoints(points, values).best("minimize"), 0.3)
+    found = fit_normal(EarlierPoints(points, values).best("minimize"), 0.3)
     np.testing.assert_allclose(found[0], center, rtol=1e-12)
     assert found[1] == pytest.approx(sigma, rel=1e-12)
     np.testing.assert_allclose(found[2], covariance, rtol=1e-9, atol=1e-12)
@@ -82,11 +82,11 @@ def test_cma_es_takes_a_covariance_and_its_members_follow_it():
     [
         (
             lambda: EarlierPoints([[1.0], [2.0]], [1.0]),
-            r"points of shape \(2, 1\) and values of shape \(1,\)",
+            r"not \(2, 1\) and \(1,\)",
         ),
         (lambda: EarlierPoints([["a"]], [1.0]), "points must be numbers"),
         (lambda: EarlierPoints([[1.0]], [np.nan]), "at least one of their values"),
-        (lambda: escalade.optimize(sum, EarlierPoints([[1.0]], [1.0]), "snes"), "for strategy cma-es"),
+        (lambda: escalade.optimize(sum, EarlierPoints([[1.0]], [1.0]), "snes"), "needs strategy cma-es"),
         (lambda: escalade.optimize(sum, EarlierPoints([[3.0]], [1.0]), bounds=(0, 2)), "bounds"),
         (lambda: CMAES(np.zeros(2), covariance=np.eye(3)), r"shape \(3, 3\) must be of shape \(2, 2\)"),
         (lambda: CMAES(np.zeros(2), covariance=[[1, 0.5], [0, 1]]), "symmetric and positive definite"),

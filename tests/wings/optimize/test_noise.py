@@ -186,4 +186,4 @@ def test_the_noise_is_reported(capsys):
     escalade.optimize(
         Noisy(1e3), np.zeros(3), noisy=True, vectorized=True, budget=2_000, bounds=(-5, 5), verbose=True
     )
-    assert "ranks change too much: each member is evaluated 2 times" in capsys.readouterr().out
+    assert "the function is noisy; each member is now evaluated 2 times" in capsys.readouterr().out

@@ -323,7 +323,7 @@ def test_seconds_end_the_search_after_a_generation_or_inside_a_late_one(monkeypa
     assert (found.stop_reason, found.evaluations, len(calls)) == ("seconds", 21, 24)
 
     step = 1000.0
-    with pytest.raises(InputError, match="seconds 1 ended inside the first generation"):
+    with pytest.raises(InputError, match="time limit of 1 s was reached in the first generation"):
         escalade.optimize(function, np.zeros(3), seconds=1)
 
 
@@ -341,7 +341,7 @@ def test_recorders_get_rows_and_notes(capsys):
     assert rows[0].sigma == 0.5
     assert any("raised ValueError: no luck" in note for note in told.notes)
     assert found.restarts > 0
-    assert any("search 2 begins, with population 14" in note for note in told.notes)
+    assert any("search 2, population 14" in note for note in told.notes)
     assert capsys.readouterr().out == ""
 
 
@@ -361,7 +361,7 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"catch": "all"}, "catch 'all' must be True or exception types"),
         ({"recorders": ["csv"]}, "run folder"),
         ({"seconds": 0}, "seconds 0 must be above 0"),
-        ({"function": [1.0, 2.0], "x0": sphere}, "it is the first argument, before x0"),
+        ({"function": [1.0, 2.0], "x0": sphere}, "the first argument, before x0, must be a function"),
         ({"x0": "far"}, "x0 must be numbers"),
         ({"x0": np.zeros((2, 2))}, r"x0 .* shape \(2, 2\)"),
         ({"x0": [math.nan]}, "x0"),
@@ -378,14 +378,14 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"restarts": "ipops"}, "did you mean ipop"),
         ({"restarts": "ipop", "strategy": "snes"}, "cma-es or ma-es or sep-cma-es or xnes"),
         ({"seed": 1.7}, "seed 1.7"),
-        ({"function": lambda x: x}, "one number a point"),
-        ({"function": lambda x: "low"}, "gave 'low': it must give one number a point"),
+        ({"function": lambda x: x}, "one number per point"),
+        ({"function": lambda x: "low"}, "one number per point, not 'low'"),
         ({"function": lambda x: x[:2], "vectorized": True}, r"shape \(2, 3\) for 7 points"),
         ({"function": lambda x: math.nan}, "no finite number"),
         ({"strategy": lambda x0, sigma: CMAES(x0)}, "<lambda> takes no direction: make it accept direction="),
         ({"strategy": lambda x0, far, **options: CMAES(x0)}, "<lambda> needs far: fix it"),
         ({"strategy": partial(CMAES, sigma=3.0)}, "`sigma` is fixed in the strategy"),
-        ({"strategy": SNES, "x0": escalade.EarlierPoints([[1.0]], [3.0])}, "are for strategy cma-es"),
+        ({"strategy": SNES, "x0": escalade.EarlierPoints([[1.0]], [3.0])}, "needs strategy cma-es"),
         ({"strategy": lambda *given, **options: None}, "made a NoneType, not an escalade Strategy"),
     ],
 )

@@ -87,10 +87,10 @@ def test_what_is_caught_counts_for_every_search_of_the_call():
     ("function", "x0", "options", "words"),
     [
         (None, [[1.0]], {}, r"callable as function\(points, numbers\)"),
-        (sphere, [1.0], {}, r"x0 of shape \(1,\) must have a row for each function"),
-        (sphere, [[1.0, np.nan], [3.0, 4.0]], {}, "x0 must be finite, and its number 1 is nan"),
-        (lambda x, n: 1.0, np.zeros((2, 3)), {}, "it must give one number a point"),
-        (lambda x, n: np.full(len(n), np.nan), np.zeros((2, 3)), {}, "gave no finite number"),
+        (sphere, [1.0], {}, r"x0 of shape \(1,\) must have one row per function"),
+        (sphere, [[1.0, np.nan], [3.0, 4.0]], {}, r"x0 must be finite, but x0\[1\] is nan"),
+        (lambda x, n: 1.0, np.zeros((2, 3)), {}, "must return one number per point"),
+        (lambda x, n: np.full(len(n), np.nan), np.zeros((2, 3)), {}, "returned no finite number"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(function, x0, options, words):

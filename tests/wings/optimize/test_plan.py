@@ -37,7 +37,10 @@ def test_optimize_says_what_it_took_and_why(capsys):
 
     found = escalade.optimize(function, np.ones(120), "auto", budget=200, verbose=True)
     assert found.strategy == "cr-fm-nes"
-    assert "auto takes cr-fm-nes: 120 parameters are too many for a matrix" in capsys.readouterr().out
+    assert (
+        "auto selected cr-fm-nes: 120 parameters are too many for a covariance matrix"
+        in capsys.readouterr().out
+    )
     named = escalade.optimize(function, np.ones(120), "cr-fm-nes", budget=200)
     np.testing.assert_array_equal(found.best, named.best)
     assert escalade.optimize(function, np.ones(2), "auto", integers=[0], budget=50).strategy == "cma-es"

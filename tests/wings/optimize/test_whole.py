@@ -57,10 +57,10 @@ def test_many_whole_numbers_change_less_often_and_so_they_do_after_a_restart(dim
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"integers": [5]}, "there is no parameter 5, but those from 0 to 2"),
-        ({"integers": [[0]]}, "must be numbers of parameters"),
-        ({"integers": [True, False]}, "one truth value for each of the 3 parameters"),
-        ({"integers": [0], "bounds": (0.2, 0.9)}, "parameter 0 leave fewer than two whole numbers"),
+        ({"integers": [5]}, "index 5 is out of range; use 0 to 2"),
+        ({"integers": [[0]]}, "must be indices of parameters"),
+        ({"integers": [True, False]}, "one value for each of the 3 parameters"),
+        ({"integers": [0], "bounds": (0.2, 0.9)}, "parameter 0 contain fewer than two integers"),
     ],
 )
 def test_bad_integers_are_refused_by_name(options, message):

@@ -119,7 +119,7 @@ def test_the_ending_says_the_format(run, tmp_path):
     module, seen = torch.export.load(tmp_path / "x.pt2").module(), np.ones((7, 4), np.float32)
     state = [torch.zeros(7, 3), torch.zeros(7, 3)]
     assert module(torch.from_numpy(seen), *state)[0].tolist() == [escalade.load(run).act(seen[0])] * 7
-    with pytest.raises(InputError, match=r"x\.onnx has the ending of format onnx, not of torchscript"):
+    with pytest.raises(InputError, match=r"x\.onnx has the extension of format onnx, not torchscript"):
         escalade.export(run, "torchscript", output=tmp_path / "x.onnx")
     assert not (tmp_path / "x.onnx").exists()
 
@@ -136,9 +136,9 @@ def off_by(error):
     ("wrong", "said"),
     [
         (lambda run: fails, r"fails on a batch of 50 \(shape '\[2, -1\]' is invalid for"),
-        (off_by(1e-3), "differs from the policy by 0"),
-        (off_by(np.inf), "differs from the policy by inf"),
-        (off_by(np.nan), "differs from the policy by nan"),
+        (off_by(1e-3), "differs from the original by 0"),
+        (off_by(np.inf), "differs from the original by inf"),
+        (off_by(np.nan), "differs from the original by nan"),
     ],
 )
 def test_what_does_not_do_what_the_policy_does_is_not_kept(wrong, said, tmp_path, monkeypatch):

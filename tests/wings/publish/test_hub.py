@@ -145,10 +145,10 @@ def changed(run, folder, **changes):
 def test_text_in_env_kwargs_is_not_published(server, run, tmp_path, capsys):
     secret = '{"sutton_barto_reward" = true, "key" = "hunter2", "more" = {"a" = [1, "hunter2"]}}'
     assert main(["push", str(changed(run, tmp_path / "run", env_kwargs=secret)), REPO]) == 0
-    assert "left out, as text may be a secret: `env_kwargs` key, more" in capsys.readouterr().out
+    assert "not uploaded, because text may be secret: `env_kwargs` key, more" in capsys.readouterr().out
     card, settings = (server.repos[REPO][name].decode() for name in ("README.md", "config.toml"))
     assert "hunter2" not in card + settings
-    assert "not published (key, more)" in card
+    assert "set them again: key, more" in card
     assert "sutton_barto_reward" in settings
 
 
@@ -206,7 +206,7 @@ def test_the_card_of_a_run_with_code_says_what_it_needs(server, own, tmp_path):
     assert main(["push", str(run.folder.path), REPO]) == 0
     card = server.repos[REPO]["README.md"].decode()
     assert (f"hf download {REPO} --local-dir cartpole" in card) is not own
-    assert ("names code to import (`wrappers`)" in card) is not own
+    assert ("imports code (`wrappers`)" in card) is not own
     assert ("escalade.load('cartpole', network)" in card) is own
     assert ("escalade eval cartpole" in card) is not own
 
@@ -229,15 +229,15 @@ def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment
 def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
     assert "no repository nobody/nothing" in refused(capsys, "pull", "nobody/nothing")
     server.repos[REPO] = {"README.md": b"a poem"}
-    assert "no policy that 'escalade push' uploaded" in refused(capsys, "pull", REPO)
-    assert "'a//b' must be written as OWNER/NAME" in refused(capsys, "pull", "a//b")
+    assert "no policy uploaded with 'escalade push'" in refused(capsys, "pull", REPO)
+    assert "'a//b' must have the form OWNER/NAME" in refused(capsys, "pull", "a//b")
     Path("cartpole").mkdir()
-    assert "cartpole is there already" in refused(capsys, "pull", REPO)
+    assert "cartpole exists already" in refused(capsys, "pull", REPO)
     monkeypatch.setenv("HF_TOKEN", "wrong")
     server.repos.clear()
     assert "Invalid username or password" in refused(capsys, "push", str(run), REPO)
     monkeypatch.setattr(hub, "get_token", lambda: None)
-    assert "no token" in refused(capsys, "push", str(run), REPO)
+    assert "no Hugging Face token" in refused(capsys, "push", str(run), REPO)
     monkeypatch.setattr("escalade.support.imports.missing", list)
     for typed in (["push", str(run), REPO], ["pull", REPO, "--output", "x"]):
         assert "escalade[hub]" in refused(capsys, *typed)
@@ -255,5 +255,5 @@ def test_a_hub_that_never_answers_is_one_line(server, monkeypatch, capsys):
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setenv("HF_ENDPOINT", address)
         said = refused(capsys, "pull", REPO)
-    assert f"{REPO}: the hub did not answer within 0.05 seconds; check the network and HF_ENDPOINT" in said
+    assert f"{REPO}: the hub did not respond within 0.05 seconds; check the network and HF_ENDPOINT" in said
     assert hub.get_session().timeout.read is None  # as it was

@@ -191,7 +191,7 @@ def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, broken, tmp_p
     run = escalade.train("tests.environments:Tiny-v0", **SMALL | options | talking)
     assert run.summary["generations"] == 2
     said = capsys.readouterr().out
-    line = "Weights & Biases failed, and the run goes on without it: ConnectionError: no route to host"
+    line = "Weights & Biases failed, and the run continues without it: ConnectionError: no route to host"
     assert line in (tmp_path / "run" / "notes.csv").read_text()
     assert said.count(line) == 1
     assert broken.calls.count(when) == 1

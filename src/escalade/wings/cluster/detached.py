@@ -232,7 +232,7 @@ def attach(
         except ray.exceptions.RayActorError:
             if name not in _names(ray):  # another call of attach followed it to its end
                 raise InputError(
-                    f"{name} ended or was killed and is no longer on the cluster; look for its folder at the "
+                    f"{name} has left the cluster, because it ended or was killed; its folder is at the "
                     "storage path"
                 ) from None
             if not lost:

@@ -1,1 +1,1 @@
-"""Several runs as one: seeds, configurations, and sweeps of options."""
+"""Series of runs: several seeds or configurations, and sweeps of options."""

@@ -1,4 +1,4 @@
-"""A series from the command line, by ``train --seeds`` or several ``--config``; the command ``sweep``."""
+"""Series of runs with ``train --seeds`` or several ``--config``, and the command ``sweep``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from escalade.support.output import say
 from escalade.wings.many_runs.runner import run_series
 from escalade.wings.many_runs.series import Planned, parse_seeds, plan_series, reread, series_folder
 
-_GO_ON = "the same command goes on with what is missing"
+_CONTINUE = "run the same command again to continue"
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags of ``train`` that make several runs."""
-    add_argument(parser, "--seeds", "SEEDS", "a run for each of these seeds, such as 0-4 or 0,3,7", "one run")
-    add_argument(parser, "--jobs", "N", "how many of several runs go on at a time, sharing the cores", "1")
+    """Add the flags of ``train`` for several runs."""
+    add_argument(parser, "--seeds", "SEEDS", "seeds of several runs, such as 0-4 or 0,3,7", "one run")
+    add_argument(parser, "--jobs", "N", "number of simultaneous runs, which share the cores", "1")
 
 
 def requested(parsed: argparse.Namespace) -> str | None:
@@ -38,31 +38,31 @@ def requested(parsed: argparse.Namespace) -> str | None:
 
 
 def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
-    """Run what is missing of the series; say how all of it ended.
+    """Run the missing runs of the series, and print a summary of all runs.
 
     Raises:
-        InputError: flags that exclude each other, or a folder that holds other runs.
+        InputError: flags exclude each other, or the folder contains different runs.
     """
     if parsed.seeds is not None and hasattr(parsed, "seed"):
-        raise InputError("`seed` and `seeds` were both given: choose one")
+        raise InputError("`seed` and `seeds` exclude each other; remove one")
     if parsed.seeds is None and len(configs) == 1:
-        raise InputError("`jobs` is for several runs: give their `seeds`, or several `config`")
+        raise InputError("`jobs` has no effect on a single run; add `seeds` or several `config`")
     seeds = None if parsed.seeds is None else parse_seeds(parsed.seeds)
     run_dirs = {config.run_dir for config in configs.values()}
     if len(run_dirs) > 1:
-        raise InputError("`config` files name different run_dir: give one `run_dir` for all of their runs")
+        raise InputError("the `config` files have different run_dir; set one `run_dir` for all runs")
     folder = series_folder(configs, run_dirs.pop())
     planned = plan_series(configs, seeds, folder)
     done = sum(one.done for one in planned)
-    before = f", {done} of them done already" if done else ""
-    say(f"{counted(len(planned), 'run')} in {folder}{before}; Ctrl-C saves, and {_GO_ON}")
+    before = f", {done} of them already done" if done else ""
+    say(f"{counted(len(planned), 'run')} in {folder}{before}; Ctrl-C saves; {_CONTINUE}")
     if (parsed.seeds or "").isdecimal():
         say(f"running seed {parsed.seeds} only; several seeds are a range, such as --seeds 0-9")
     code = 0
     try:
         _run(planned, done, whole("jobs", parsed.jobs) or 1)
     except KeyboardInterrupt:
-        say(f"interrupted; {_GO_ON}")
+        say(f"interrupted; {_CONTINUE}")
         code = INTERRUPTED
     _conclude(planned, folder)
     return code
@@ -71,23 +71,23 @@ def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
 def _run(planned: list[Planned], done: int, jobs: int) -> None:
     place = count(done + 1)
 
-    def begins(one: Planned) -> None:
-        verb = "begins" if one.begun is None else "goes on"
+    def announce(one: Planned) -> None:
+        verb = "starts" if one.begun is None else "resumes"
         say(f"run {next(place)} of {len(planned)} {verb}: {one.folder}")
         warm_up_for(one.config)
 
-    for one in run_series(planned, jobs, begins=begins):
+    for one in run_series(planned, jobs, on_start=announce):
         summary = RunFolder(one.folder).read_summary()
         how, result = summary.get("stop_reason"), number(summary.get("eval_return_mean"))
         if jobs > 1:
             say(f"run {next(place)} of {len(planned)} ended ({how}), return {result}: {one.folder}")
-        if how in ("interrupted", None):  # None: before it had a policy
+        if how in ("interrupted", None):  # None: interrupted before it had a policy
             raise KeyboardInterrupt
 
 
 def _conclude(planned: list[Planned], folder: Path) -> None:
     """Print the table of the runs so far, and draw their curves."""
-    import escalade  # the wing that reads finished runs, by its public names
+    import escalade  # wings may use one another only through public names
 
     begun = [one.folder for one in reread(planned) if one.begun is not None]
     folders = [place for place in begun if columns_of(RunFolder(place))["generation"]]
@@ -103,20 +103,21 @@ def _conclude(planned: list[Planned], folder: Path) -> None:
 
 
 def add_sweep(commands: Any) -> None:
-    """``escalade sweep``."""
+    """Add the command ``sweep``."""
     parser = add_command(
         commands,
         "sweep",
         "FILE.toml",
         _sweep,
-        more="FILE.toml names the trials, and in the tables [options] what they share, in [space] what is\n"
-        "searched. The same command goes on with what is missing. See the page 'Many runs' in the docs.",
+        more="FILE.toml contains the number of trials, and the tables [options] with shared options and\n"
+        "[space] with the options to search. To continue a sweep, run the same command again. See the\n"
+        "page 'Many runs' in the docs.",
         examples=["lunar.toml --jobs 2", "lunar.toml --trials 100 --run-dir runs/lunar"],
     )
-    parser.add_argument("file", metavar="FILE.toml", help="what is searched, and how")
-    add_argument(parser, "--jobs", "N", "trials that run at the same time", "1")
-    add_argument(parser, "--trials", "N", "how many there are to be", "as the file says")
-    add_argument(parser, "--run-dir", "FOLDER", "the sweep's folder", "runs/sweep-NAME, of the file's name")
+    parser.add_argument("file", metavar="FILE.toml", help="definition of the sweep")
+    add_argument(parser, "--jobs", "N", "number of simultaneous trials", "1")
+    add_argument(parser, "--trials", "N", "total number of trials", "that of the file")
+    add_argument(parser, "--run-dir", "FOLDER", "folder of the sweep", "runs/sweep-NAME for NAME.toml")
 
 
 def _sweep(parsed: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Run what is missing of a series: in this process, or in several processes at a time."""
+"""Run the missing runs of a series, in this process or in several processes."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def run_series(
     *,
     listeners: Listeners | None = None,
     network: nn.Module | None = None,
-    begins: Callable[[Planned], None] | None = None,
+    on_start: Callable[[Planned], None] | None = None,
 ) -> Iterator[Planned]:
-    """Run what is missing of a series, and yield each run as it ends; an interrupted one is the last.
+    """Run the missing runs of a series, and yield each one when it ends. An interrupted run is the last.
 
     Args:
         planned: runs of the series.
-        jobs: the number of runs at a time; several run in processes of their own and share the cores.
-        listeners: of runs in this process.
-        network: as in :func:`escalade.train`, of runs in this process.
-        begins: called before each run in this process.
+        jobs: number of simultaneous runs. If above 1, each has its own process, and they share the cores.
+        listeners: listeners of runs in this process.
+        network: as in :func:`escalade.train`, for runs in this process.
+        on_start: called before each run in this process.
 
     Raises:
-        KeyboardInterrupt: this process was interrupted; what ran is saved.
-        InputError: a run's input is wrong; the others have been interrupted, and are saved.
-        EngineFailure: a run in another process failed otherwise.
+        KeyboardInterrupt: this process was interrupted; all runs are saved.
+        InputError: the input of a run is wrong; the others were interrupted and saved.
+        EngineFailure: a run in a separate process failed for a different reason.
     """
     missing = [one for one in planned if not one.done]
     if whole_number(jobs, "`jobs`", 1) > 1:
@@ -61,10 +61,10 @@ def run_series(
 
     with Interrupts() as interrupts:
         for one in missing:
-            if interrupts.requested:  # while the run before wrote its last files
+            if interrupts.requested:  # while the previous run wrote its last files
                 raise KeyboardInterrupt
-            if begins is not None:
-                begins(one)
+            if on_start is not None:
+                on_start(one)
             if one.begun is None:
                 run = train_config(one.config, listeners, network)
             else:
@@ -75,14 +75,14 @@ def run_series(
 
 
 def _in_processes(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
-    """Run the series in processes; if the caller stops or is interrupted, the runs end saved."""
+    """Run a series in processes. If the caller stops or is interrupted, the runs are saved and end."""
     waiting, running = deque(planned), list[_Job]()
-    with Interrupts() as interrupts, interrupts.allowed():  # SIGTERM too: the runs would go on without us
+    with Interrupts() as interrupts, interrupts.allowed():  # including SIGTERM, which would orphan the runs
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
                     one = waiting.popleft()
-                    running.append(_Job.start(one, sharing(one.config, jobs)))
+                    running.append(_Job.start(one, share_cores(one.config, jobs)))
                 ended = [job for job in running if job.process.poll() is not None]
                 for job in ended:
                     running.remove(job)
@@ -100,10 +100,10 @@ def _in_processes(planned: Sequence[Planned], jobs: int) -> Iterator[Planned]:
                 job.close()
 
 
-def sharing(config: Config, jobs: int) -> Config:
-    """Return the config of a run beside others: without a number of workers, they share the cores.
+def share_cores(config: Config, jobs: int) -> Config:
+    """Return the config of one of several simultaneous runs, with its share of the cores as ``workers``.
 
-    The workers of a cluster that the run joins are not on this machine: their number stays open.
+    An explicit number of workers is unchanged, and so is a run that joins a Ray cluster.
     """
     joins = config.engine == "ray" and "RAY_ADDRESS" in os.environ
     if config.workers is not None or joins:
@@ -113,23 +113,23 @@ def sharing(config: Config, jobs: int) -> Config:
 
 @dataclass(frozen=True)
 class _Job:
-    """A run in a process of its own."""
+    """A run in its own process."""
 
     planned: Planned
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     lifeline: int
-    """The end of a pipe that closes when this process ends, however it does: the run then ends, saved."""
+    """End of a pipe that closes when this process ends for any reason. The run is then saved and ends."""
 
     @classmethod
     def start(cls, one: Planned, config: Config) -> _Job:
-        """Begin or resume a run with this config."""
+        """Start or resume a run with this config."""
         if one.begun is None:
             command = [*shlex.split(train_command(config))[1:], *words("run_dir", str(one.folder))]
         else:
             changes = (word for name in RESUMABLE for word in words(name, getattr(config, name)))
             command = ["resume", str(one.folder), *changes]
-        # Modules beside the caller's script are importable there too.
+        # Make modules beside the caller's script importable there, too.
         path = [place for place in (sys.path[0], os.environ.get("PYTHONPATH")) if place]
         led, lifeline = os.pipe()
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
@@ -140,23 +140,23 @@ class _Job:
             stderr=errors,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(path), LEADER: str(led)},
             pass_fds=(led,),
-            start_new_session=True,  # Ctrl-C comes here, and is handed on once: twice would not save
+            start_new_session=True,  # Ctrl-C reaches the run only through us; a second one would not save
         )
         os.close(led)
         return cls(one, process, errors, lifeline)
 
     def check(self) -> None:
-        """Raise the error of a process that has ended, unless it is done or was interrupted."""
+        """Raise the error of a process that ended, unless it finished or was interrupted."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
         self.close()
         code = self.process.returncode
         if code not in (0, INTERRUPTED):
-            said = lines[-1].removeprefix("escalade: ") if lines else f"exit code {code}"
+            message = lines[-1].removeprefix("escalade: ") if lines else f"exit code {code}"
             kind = InputError if code == InputError.exit_code else EngineFailure
-            raise kind(f"{self.planned.folder}: {said}")
+            raise kind(f"{self.planned.folder}: {message}")
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the files of the job."""
         self.errors.close()
         os.close(self.lifeline)

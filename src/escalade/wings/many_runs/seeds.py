@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from escalade.api.train import Run
     from escalade.training.run import Listeners
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # another in each process
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # differs between processes
 
 
-def own_code(config: Config, network: Any) -> list[str]:
-    """The code that a config does not tell apart: a module's layers and classes, and the script they are in.
+def user_code(config: Config, network: Any) -> list[str]:
+    """Return a description of user code that is not part of the config: layers and classes, and their script.
 
-    Weights are left out: a script whose module begins at random goes on with its series, too. Notebooks
-    have no file, so two of them are one.
+    Weights are excluded, so that a script with a randomly initialised module can continue its series. Code in
+    notebooks has no file, so all notebooks count as the same script.
     """
     names, layers = of_a_script(vars(config)), []
     if isinstance(network, nn.Module):
@@ -45,18 +45,18 @@ def own_code(config: Config, network: Any) -> list[str]:
 def train_seeds(
     config: Config, seeds: Sequence[int], jobs: int, listeners: Listeners, network: nn.Module | None
 ) -> list[Run]:
-    """Train what is missing of the runs with these seeds; those that have ended, in the order of ``seeds``.
+    """Train the missing runs of these seeds, and return the finished runs in the order of ``seeds``.
 
     Args:
-        config: whose seed and folder are replaced; ``run_dir`` is the folder of the series.
-        seeds: one a run.
-        jobs: how many runs go on at a time, in processes of their own where there are several.
-        listeners: of runs in this process.
+        config: options of all runs. Its seed is ignored; ``run_dir`` is the folder of the series.
+        seeds: one per run.
+        jobs: number of simultaneous runs. If above 1, each has its own process.
+        listeners: listeners of runs in this process.
         network: as in :func:`escalade.train`.
 
     Raises:
-        InputError: a seed is none or named twice, the folder holds other runs, or several jobs are given what
-            only this process has.
+        InputError: a seed is invalid or repeated, the folder contains different runs, or several jobs would
+            need code or objects of this process.
     """
     from escalade.api.train import Run
     from escalade.policies.policy import load
@@ -64,16 +64,16 @@ def train_seeds(
 
     numbers = [whole_number(seed, "`seeds`", 0) for seed in seeds]
     if not numbers or len(set(numbers)) < len(numbers):
-        raise InputError(f"`seeds` {seeds!r} must be one seed or more, each named once")
+        raise InputError(f"`seeds` {seeds!r} must be at least one seed, without repetitions")
     if whole_number(jobs, "`jobs`", 1) > 1:
-        given = {"network": network, "recorders": listeners.recorders, "callbacks": listeners.callbacks}
-        here = [name for name, value in given.items() if value] + of_a_script(vars(config))
-        if here:
+        objects = {"network": network, "recorders": listeners.recorders, "callbacks": listeners.callbacks}
+        local = [name for name, value in objects.items() if value] + of_a_script(vars(config))
+        if local:
             raise InputError(
-                f"`jobs` above 1 runs in other processes, which cannot have {here[0]}: leave it out, or name "
-                "what is in a module"
+                f"`jobs` above 1 starts separate processes, which cannot use {local[0]}; remove it, or move "
+                "it to a module and pass its name"
             )
-    folder = series_folder({"config": config}, config.run_dir, own_code(config, network))
+    folder = series_folder({"config": config}, config.run_dir, user_code(config, network))
     planned = plan_series({"config": config}, numbers, folder)
     deque(run_series(planned, jobs, listeners=listeners, network=network), maxlen=0)
     folders = [RunFolder(one.folder) for one in planned]

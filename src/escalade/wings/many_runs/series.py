@@ -1,4 +1,4 @@
-"""The plan of a series: configurations with several seeds each, ordinary runs in one folder."""
+"""Plan a series: ordinary runs in one folder, of one or more configurations with several seeds each."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Planned:
     config: Config
     """Config of the run, with its seed and its folder."""
     begun: Config | None
-    """The config that its folder holds already."""
+    """Config of the existing run in the folder, if any."""
 
     @property
     def folder(self) -> Path:
-        """The run's folder."""
+        """Folder of the run."""
         return Path(str(self.config.run_dir))
 
     @property
     def changeable(self) -> dict[str, Any]:
-        """The options that the run is resumed with: those of the series, whatever it was begun with."""
+        """Options of the series to resume the run with. They replace those it was started with."""
         return {name: getattr(self.config, name) for name in RESUMABLE}
 
     @property
@@ -52,42 +52,42 @@ class Planned:
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds as they are typed: ``0-4``, ``0,3,7`` or both, ``0-4,9``.
+    """Parse seeds such as ``0-4``, ``0,3,7`` or ``0-4,9``.
 
     Raises:
-        InputError: it is written in another way, or names a seed twice.
+        InputError: the text has a different form or repeats a seed.
     """
     seeds: list[int] = []
     for part in text.split(","):
         found = re.fullmatch(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", part, re.ASCII)
         low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
         if not 0 <= high - low < _MOST_SEEDS:
-            raise InputError(f"`seeds` {text!r} is not valid: it takes seeds such as 0-4 or 0,3,7")
+            raise InputError(f"`seeds` {text!r} must be an increasing range or a list, such as 0-4 or 0,3,7")
         seeds += range(low, high + 1)
     if len(set(seeds)) < len(seeds):
-        raise InputError(f"`seeds` {text!r} names a seed twice")
+        raise InputError(f"`seeds` {text!r} repeats a seed; remove the repetition")
     return tuple(seeds)
 
 
 def series_folder(
     configs: Mapping[str, Config], run_dir: str | PathLike[str] | None, code: Sequence[str] = ()
 ) -> Path:
-    """The folder of a series: ``run_dir``, or one in runs/ that the same configurations always get.
+    """Return the folder of a series: ``run_dir``, or a folder in runs/ derived from the configurations.
 
-    Its name ends with a digest of every option but seeds, budgets, evaluation, and where runs run.
-    So whoever asks for the same again, or for more seeds, goes on in it. ``code`` is what tells apart what
-    was given in Python.
+    Its name ends with a digest of all options except seeds, budgets, evaluation and execution. The same
+    configurations, also with more seeds, therefore continue in the same folder. ``code`` describes user code
+    that the digest must cover.
     """
     if run_dir is not None:
         return path_of(run_dir, "choose another `run_dir`").absolute()
-    tellings: list[Any] = [list(code)] if code else []
+    parts: list[Any] = [list(code)] if code else []
     for name, config in configs.items():
         hidden = {*RESUMABLE, "seed", "run_dir", "preset"}
         options = {
             option: ordered_text(value) for option, value in vars(config).items() if option not in hidden
         }
-        tellings.append([name if len(configs) > 1 else "", options])
-    digest = hashlib.sha256(json.dumps(tellings, sort_keys=True).encode()).hexdigest()[:8]
+        parts.append([name if len(configs) > 1 else "", options])
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
     first = next(iter(configs.values()))
     if len(configs) > 1:
         return path_of("runs").absolute() / f"grid-{digest}"
@@ -96,62 +96,62 @@ def series_folder(
 
 
 def plan_series(configs: Mapping[str, Config], seeds: Sequence[int] | None, folder: Path) -> list[Planned]:
-    """The runs of a series, with what is there of them already.
+    """Plan the runs of a series, including those that exist already.
 
     Args:
-        configs: by name; of several, each has a folder of that name.
-        seeds: of every configuration; None takes each one's own.
-        folder: of the series.
+        configs: configurations by name. If there are several, each has a subfolder of that name.
+        seeds: seeds for each configuration; None uses the seed of each config.
+        folder: folder of the series.
 
     Raises:
-        InputError: the folder holds a run of other options where one of the series goes.
+        InputError: the folder of a planned run contains a run with different options.
     """
     runs: list[Planned] = []
     for name, config in configs.items():
         place = folder / name if len(configs) > 1 else folder
         chosen = seeds if seeds is not None else (config.seed,)
-        asked = [config.replace(seed=seed, run_dir=str(place / f"seed{seed}")) for seed in chosen]
-        runs += _with_one_source([Planned(run, _existing_run(run)) for run in asked])
+        all_runs = [config.replace(seed=seed, run_dir=str(place / f"seed{seed}")) for seed in chosen]
+        runs += _with_one_source([Planned(run, _existing_run(run)) for run in all_runs])
     if RunFolder(folder).config.exists():
-        raise InputError(f"`run_dir` {folder} is a run's own folder: a series needs one with runs in it")
+        raise InputError(f"`run_dir` {folder} is the folder of a single run; choose a different one")
     return runs
 
 
 def _with_one_source(runs: list[Planned]) -> list[Planned]:
-    """The runs of a configuration; those to come begin with the policy that the others began with."""
+    """Return the runs with the same starting policy: new ones start from that of the existing ones."""
     recorded = next((one.begun.start_from for one in runs if one.begun is not None), None)
     source = {} if recorded is None else {"start_from": recorded}
     return [one if one.begun else replace(one, config=one.config.replace(**source)) for one in runs]
 
 
 def reread(planned: Sequence[Planned]) -> list[Planned]:
-    """The same runs, as their folders are now."""
+    """Return the same runs with the current state of their folders."""
     return [replace(one, begun=_existing_run(one.config)) for one in planned]
 
 
 def _existing_run(config: Config) -> Config | None:
-    """The config of the run that is in the folder; None where there is none.
+    """Return the config of the run in the folder, or None if it contains no run.
 
     Raises:
-        InputError: it is a run of other options.
+        InputError: the run has different options.
     """
     folder = RunFolder(str(config.run_dir))
     if not folder.config.exists():
         return None
     begun = read_config(folder)
     wanted, found = dict(vars(config)), dict(vars(begun))
-    settled = {name for name in SETTLED if wanted[name] in (None, "auto")}  # and recorded
+    settled = {name for name in SETTLED if wanted[name] in (None, "auto")}  # resolved by the run
     fixed = [name for name in wanted if name not in (*RESUMABLE, "run_dir", "preset", *settled)]
     if wanted["start_from"] is not None:
         wanted["start_from"] = absolute(wanted["start_from"])
-        unknown = without_digest(wanted["start_from"])[1] is None  # which a run finds out
+        unknown = without_digest(wanted["start_from"])[1] is None  # added by the run
         if unknown and found.get("start_from"):
             found = found | {"start_from": without_digest(found["start_from"])[0]}
     others = differing([{name: one.get(name) for name in fixed} for one in (wanted, found)])
     if others:
         name = others[0]
         raise InputError(
-            f"{folder.path} holds a run with `{name}` {shown(name, vars(begun)[name])}, not "
-            f"{shown(name, wanted[name])}: name another `run_dir`"
+            f"{folder.path} contains a run with `{name}` {shown(name, vars(begun)[name])}, not "
+            f"{shown(name, wanted[name])}; choose another `run_dir`"
         )
     return begun

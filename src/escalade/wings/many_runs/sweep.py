@@ -1,4 +1,4 @@
-"""A search for options by Optuna: its trials are ordinary runs, whose evaluations it is told as they come."""
+"""Sweeps: search for options with Optuna. Trials are ordinary runs that report their evaluations to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from escalade.support.interrupts import Interrupts
 from escalade.support.numbers import number, whole_number
 from escalade.support.output import shown
 from escalade.training.described import Collection
-from escalade.wings.many_runs.runner import run_series, sharing
+from escalade.wings.many_runs.runner import run_series, share_cores
 from escalade.wings.many_runs.series import plan_series
 from escalade.wings.many_runs.sweep_plan import BUDGETS, SweepPlan, read_sweep
 from escalade.wings.many_runs.sweep_study import (
@@ -53,60 +53,61 @@ def sweep(
     trials: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Study:
-    """Search for options, as a file describes it; see :class:`escalade.wings.many_runs.sweep_plan.SweepPlan`.
+    """Search for options as defined in a file; see :class:`escalade.wings.many_runs.sweep_plan.SweepPlan`.
 
-    A sweep that was interrupted or killed goes on where it was. With one job, and a budget that is not in
-    seconds, the same file gives the same trials, whether it was interrupted or not.
+    An interrupted or killed sweep continues when called again. With one job and a budget that is not in
+    seconds, the same file always gives the same trials, even after interruptions.
 
     Args:
-        file: TOML.
-        run_dir: the sweep's folder; None for ``runs/sweep-NAME``, with the name of the file.
-        jobs: trials that run at the same time, in threads; each then has one worker process at least.
-        trials: how many there are to be; None for what the file says.
-        say: called with a line for each trial, and for what was found.
+        file: path of a TOML file.
+        run_dir: folder of the sweep; None for ``runs/sweep-NAME``, after the name of the file.
+        jobs: number of simultaneous trials. If above 1, they run in threads with at least one worker process
+            each.
+        trials: total number of trials; None for that of the file.
+        say: called with a line for each trial and for the results.
 
     Returns:
-        Optuna's study, with ``trials`` and ``best_trial``, for its pictures and importances too.
+        Optuna's study, with ``trials`` and ``best_trial``, which also works with Optuna's plots.
 
     Raises:
-        InputError: something in the file is wrong, the folder is another sweep's, or every trial failed.
-        KeyboardInterrupt: it was interrupted; what it has so far is saved and written.
+        InputError: the file has an error, the folder belongs to a different sweep, or every trial failed.
+        KeyboardInterrupt: the sweep was interrupted; its state is saved.
     """
     whole_number(jobs, "`jobs`", 1)
     plan = read_sweep(file, trials)
-    mend = "choose another `run_dir`"
-    folder = path_of("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir, mend)
+    fix = "choose another `run_dir`"
+    folder = path_of("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir, fix)
     folder = folder.absolute()  # a simulator may change the working directory
-    with storage(folder, mend):
+    with storage(folder, fix):
         folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / PLAN
+    copy = folder / PLAN
     with RunFolder(folder).locked():
-        if kept.exists():
-            before = vars(read_sweep(kept, plan.trials))
+        if copy.exists():
+            before = vars(read_sweep(copy, plan.trials))
             if others := [name for name, value in vars(plan).items() if value != before[name]]:
-                raise InputError(f"{folder} holds a sweep with other {others[0]}: name another `run_dir`")
+                raise InputError(f"{folder} contains a sweep with different {others[0]}; {fix}")
         elif any(folder.glob("**/config.toml")):
-            raise InputError(f"{folder} holds runs, and is not the folder of a sweep: name another `run_dir`")
+            raise InputError(f"{folder} contains runs but is not the folder of a sweep; {fix}")
         else:
-            write_bytes(kept, read_bytes(Path(file)))
+            write_bytes(copy, read_bytes(Path(file)))
         study = open_study(plan, folder)
         try:
-            _Lead(plan, folder, study, jobs, say).run()
+            _Runner(plan, folder, study, jobs, say).run()
         except KeyboardInterrupt:
             write_results(plan, folder, study, say)
-            say("interrupted; the same command goes on with what is missing")
+            say("interrupted; run the same command again to continue")
             raise
         write_results(plan, folder, study, say)
         if best_of(study) is None:
-            raise InputError(f"no trial of {folder} ran to its end: its trials.csv lists them")
+            raise InputError(f"no trial of {folder} completed; see its trials.csv")
         return study
 
 
 def load_sweep(folder: str | PathLike[str]) -> Study:
-    """Optuna's study of the sweep in a folder.
+    """Load Optuna's study of the sweep in a folder.
 
     Raises:
-        InputError: it is no sweep's folder, a sweep is at work in it, or its files are damaged.
+        InputError: the folder is not a sweep, the sweep is running, or its files are damaged.
     """
     place = path_of(folder)
     if not (place / PLAN).is_file():
@@ -116,29 +117,29 @@ def load_sweep(folder: str | PathLike[str]) -> Study:
 
 
 def collection_of(place: Path) -> Collection:
-    """Read what a report shows of the sweep in ``place``.
+    """Read the results of the sweep in ``place``, for a report.
 
     Raises:
-        InputError: a sweep is at work in it, its files are damaged, or none of its trials is complete.
+        InputError: the sweep is running, its files are damaged, or no trial is complete.
     """
     study = load_sweep(place)
     if (best := best_of(study)) is None:
-        raise InputError(f"{place}: no trial of this sweep has ended; go on with 'escalade sweep'")
+        raise InputError(f"{place}: no trial of this sweep is complete; continue it with 'escalade sweep'")
     facts = {**states(study), "best trial": best.number, "its return": number(best.value)}
-    said, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
+    texts, chosen = ({key: str(one) for key, one in table.items()} for table in (facts, best.params))
     drawn = [(title, place / name) for name, (title, _) in PICTURES.items() if (place / name).is_file()]
-    return Collection(place.resolve().name, trial_folder(place, best.number), said, chosen, drawn)
+    return Collection(place.resolve().name, trial_folder(place, best.number), texts, chosen, drawn)
 
 
 def part_of(config: Config, row: Row) -> int:
-    """The parts of its budget that a run has spent after the generation of this row."""
+    """Return the number of parts of its budget that a run has spent after the generation of this row."""
     spent = {"generations": row.generation, "env_steps": row.env_steps or 0, "seconds": row.seconds}
     limits = {name: limit for name in BUDGETS if (limit := getattr(config, name)) is not None}
     return int(PARTS * max(spent[name] / limit for name, limit in limits.items()))
 
 
-class _Lead:
-    """Asks Optuna for trials, has their runs one after the other, and tells it what came of them."""
+class _Runner:
+    """Runs the trials that Optuna suggests, and reports the results to it."""
 
     def __init__(
         self, plan: SweepPlan, folder: Path, study: Study, jobs: int, say: Callable[[str], None]
@@ -149,18 +150,18 @@ class _Lead:
         self._interrupts, self._asking = Interrupts(), Lock()
 
     def run(self) -> None:
-        """Run the trials that are missing."""
+        """Run the missing trials."""
         from optuna.trial import TrialState
 
         missing = self._plan.trials - self._done
         if missing <= 0:
             return
-        done = f", {self._done} of them done already" if self._done else ""
+        done = f", {self._done} of them already done" if self._done else ""
         self._say(f"{self._plan.trials} trials in {self._folder}{done}")
         for begun in self._study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
-            self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)  # asked first
+            self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)
         with self._interrupts, storage(self._folder):  # Optuna's journal may find the disk full
-            if self._jobs == 1:  # in this thread, the one that signals come to
+            if self._jobs == 1:  # in this thread, which receives signals
                 for _ in range(missing):
                     self._trial()
                 return
@@ -172,7 +173,7 @@ class _Lead:
                 pool.shutdown(cancel_futures=True)
 
     def _trial(self) -> None:
-        """Have one trial. One that is left by an exception is not told of, and goes on later."""
+        """Run one trial. After an interrupt or a storage failure it is left open, and continues later."""
         from optuna import TrialPruned
         from optuna.trial import TrialState
 
@@ -189,27 +190,27 @@ class _Lead:
         except EscaladeError as problem:  # the fault of the trial's options
             trial.set_user_attr("problem", str(problem))
             state = TrialState.FAIL
-        self._told(self._study.tell(trial, value, state))
+        self._print(self._study.tell(trial, value, state))
 
     def _value(self, trial: Trial, params: dict[str, Any]) -> float:
-        """The mean return of the trial's runs."""
+        """Run the trial's runs, and return their mean return."""
         config = trial_config(self._plan, params)
-        if self._jobs > 1:  # changes no bit; without processes, all trials would take turns in this one
-            config = sharing(config.replace(workers=config.workers or None), self._jobs)
+        if self._jobs > 1:  # same results; without worker processes, all trials would share this process
+            config = share_cores(config.replace(workers=config.workers or None), self._jobs)
         results: list[float] = []
         for seed in self._plan.seeds:
-            if self._interrupts.requested:  # while the run before wrote its last files
+            if self._interrupts.requested:  # while the previous run wrote its last files
                 raise KeyboardInterrupt
             if results:
-                self._judge(trial, PARTS * len(results), fmean(results))
+                self._report(trial, PARTS * len(results), fmean(results))
             results.append(self._run(trial, config.replace(seed=seed), results))
         return fmean(results)
 
     def _suggest(self, trial: Trial) -> dict[str, Any]:
-        """Suggest what the trial lacks: one that was begun earlier has its values already.
+        """Suggest the missing values of a trial. A trial that was started earlier has its values already.
 
-        A value is drawn from the sweep's seed, the trial's number and the option's name, so that a sweep
-        that was killed and started again suggests what it would have suggested.
+        The sampler is seeded with the sweep's seed, the trial's number and the option's name, so that a
+        killed and restarted sweep gets the same suggestions.
         """
         from optuna.samplers import RandomSampler, TPESampler
 
@@ -222,20 +223,23 @@ class _Lead:
         return trial.params
 
     def _run(self, trial: Trial, config: Config, before: list[float]) -> float:
-        """Have a run, report its evaluations together with the runs ``before`` it; its last evaluation."""
+        """Run a run and return its last evaluation.
+
+        Each evaluation is reported to Optuna as the mean with the results of the runs ``before`` it.
+        """
         latest, part = math.nan, PARTS * len(before)
 
         def see(row: Row) -> None:
             nonlocal latest, part
             if row.eval_return_mean is not None and math.isfinite(row.eval_return_mean):
                 latest = row.eval_return_mean
-            # At the end of the budget, the run's result counts.
+            # The last part is reported with the final result of the run.
             passed = PARTS * len(before) + min(part_of(config, row), PARTS - 1)
             while part < passed and math.isfinite(latest):
                 part += 1
-                self._judge(trial, part, fmean([*before, latest]))
+                self._report(trial, part, fmean([*before, latest]))
 
-        def called_back(view: View) -> None:
+        def on_generation(view: View) -> None:
             if self._interrupts.requested:
                 raise KeyboardInterrupt
             see(view.row)
@@ -244,21 +248,21 @@ class _Lead:
 
         (run,) = plan_series({"trial": config}, None, trial_folder(self._folder, trial.number))
         folder = RunFolder(run.folder)
-        for row in read_rows(folder.progress) if folder.progress.exists() else ():  # of an earlier life
+        for row in read_rows(folder.progress) if folder.progress.exists() else ():  # of a resumed run
             see(row)
-        listeners = Listeners(verbose=False, callbacks=[called_back])
+        listeners = Listeners(verbose=False, callbacks=[on_generation])
         deque(run_series([run], listeners=listeners), maxlen=0)
         summary = folder.read_summary()
         if summary["stop_reason"] == "interrupted":
             raise KeyboardInterrupt
         value = summary["eval_return_mean"]
         if value is None:
-            why = "is not a number" if summary["eval_episodes"] else "had not ended when its time was up"
-            raise InputError(f"{run.folder}: its last evaluation {why}")
+            why = "is not a number" if summary["eval_episodes"] else "did not finish within its time limit"
+            raise InputError(f"{run.folder}: the last evaluation {why}")
         return float(value)
 
-    def _judge(self, trial: Trial, part: int, value: float) -> None:
-        """Report a value, and raise Optuna's TrialPruned where the trial is to end."""
+    def _report(self, trial: Trial, part: int, value: float) -> None:
+        """Report a value to Optuna, and raise its TrialPruned if the trial should end."""
         from optuna import TrialPruned
 
         if part not in self._study.get_trials(deepcopy=False)[trial.number].intermediate_values:
@@ -266,8 +270,8 @@ class _Lead:
         if trial.should_prune():
             raise TrialPruned
 
-    def _told(self, trial: FrozenTrial) -> None:
-        """Say how a trial has ended."""
+    def _print(self, trial: FrozenTrial) -> None:
+        """Print the result of a trial."""
         how = f"failed: {trial.user_attrs.get('problem')}"
         if trial.state.name == "COMPLETE":
             best = self._study.best_trial

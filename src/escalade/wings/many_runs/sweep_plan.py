@@ -1,4 +1,4 @@
-"""The file of a sweep: what is fixed, what is searched, and how."""
+"""The file that defines a sweep: fixed options, search space, sampler and pruner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 BUDGETS = ("generations", "env_steps", "seconds")
-"""Limits that a trial may be given; one of them ends it."""
+"""Limits of a run. A trial needs at least one of them."""
 
 _NOT_SEARCHED = ("env", "seed", "preset", "run_dir", "workers", "engine", *BUDGETS)
 _RANGE = {"low": float, "high": float, "log": bool, "step": float}
@@ -30,29 +30,29 @@ _RANGE = {"low": float, "high": float, "log": bool, "step": float}
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A sweep, as its file describes it."""
+    """Definition of a sweep."""
 
     trials: int
-    """The number of trials, ended early or not."""
+    """Number of trials, including pruned ones."""
     options: Values
     """Options that all trials share."""
     space: dict[str, Any]
-    """The space of the search: Optuna's distribution by option; a listed value goes by its text."""
+    """Search space: Optuna distributions by option. Values from a list are represented by their text."""
     seeds: tuple[int, ...] = (0,)
-    """A trial's value is the mean over runs with these seeds."""
+    """Seeds of the runs of each trial. Its value is their mean return."""
     sampler: Literal["tpe", "random"] = "tpe"
     sampler_seed: int = 0
     preset: str = "auto"
     pruner: Literal["median", "halving", "none"] = "median"
-    """``median`` ends trials that are worse than the median of those before, at the same part of the
-    budget; ``halving`` is asynchronous successive halving; ``none`` ends none."""
+    """``median`` stops a trial that is worse than the median of earlier trials at the same part of the
+    budget. ``halving`` is asynchronous successive halving. ``none`` stops no trial."""
     startup_trials: int = 5
-    """``median``: the first trials, which none of them ends."""
+    """For ``median``: number of first trials that are never stopped."""
     warmup: float = 0.2
-    """``median``: the part of its budget that every trial gets."""
+    """For ``median``: part of the budget during which no trial is stopped."""
 
-    def given(self, params: Mapping[str, Any]) -> Values:
-        """The options that are given to a trial with these parameters."""
+    def trial_options(self, params: Mapping[str, Any]) -> Values:
+        """Return the explicit options of a trial with these parameters."""
         chosen, own = {}, {}
         for name, value in params.items():
             if name in OPTIONS:
@@ -63,21 +63,25 @@ class SweepPlan:
         return layered(self.options, split_strategy(chosen), {"strategy_options": own})
 
     def config(self, params: Mapping[str, Any], inherited: Values | None = None) -> Config:
-        """The config of a trial with these parameters; ``inherited`` are options of what it starts from.
+        """Return the config of a trial with these parameters.
+
+        Args:
+            params: values of the searched options.
+            inherited: options of the policy that it starts from.
 
         Raises:
-            InputError: the options do not go together.
+            InputError: the options exclude each other.
         """
-        return presets.layer(self.given(params), inherited or {}, self.preset)
+        return presets.layer(self.trial_options(params), inherited or {}, self.preset)
 
 
 def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:
-    """Read a sweep's file; ``trials`` wins over what it says.
+    """Read the file of a sweep. ``trials`` overrides the number in the file.
 
     Raises:
-        InputError: it cannot be read, something in it is wrong, or Optuna is missing.
+        InputError: the file cannot be read or has an error, or Optuna is missing.
     """
-    check_installed("a sweep", "sweep", "optuna")  # whose distributions make the space
+    check_installed("a sweep", "sweep", "optuna")  # the search space consists of its distributions
     content = parse_toml(path) | ({} if trials is None else {"trials": trials})
     with about(os.fspath(path)):
         return _plan({"trials": 0, "options": {}, "space": {}, "pruning": {}} | content)
@@ -95,29 +99,31 @@ def _plan(content: Values) -> SweepPlan:
     both = [name for name in plan.space if name in plan.options]
     problems = {
         "trials must be a whole number of at least 1": plan.trials < 1,
-        "[pruning] warmup must be a part of the budget, from 0 to below 1": not 0 <= plan.warmup < 1,
-        "seeds must be a list of seeds, each once": not 0 < len(plan.seeds) == len(set(plan.seeds)),
-        "[options] must name an env": not plan.options.get("env"),
-        "[space] is empty: name an option to search, such as sigma = {low = 0.1, high = 1}": not plan.space,
-        f"[options] {', '.join(own)} is the sweep's to choose: leave it out": own,
-        f"{', '.join(both)} stands in [options] and in [space]: choose one": both,
+        "[pruning] warmup must be a part of the budget, at least 0 and below 1": not 0 <= plan.warmup < 1,
+        "seeds must be a list of different seeds": not 0 < len(plan.seeds) == len(set(plan.seeds)),
+        "[options] must contain env": not plan.options.get("env"),
+        "[space] is empty; add an option to search, such as sigma = {low = 0.1, high = 1}": not plan.space,
+        f"[options] {', '.join(own)} is set by the sweep; remove it": own,
+        f"{', '.join(both)} is in both [options] and [space]; remove one": both,
     }
     for problem, found in problems.items():
         if found:
             raise InputError(problem)
-    # No config is made of them: without the searched options, the others need not go together.
+    # Do not build a config: without the searched options, the others may be inconsistent.
     options = layered(presets.options(plan.options["env"], plan.preset, plan.options), plan.options)
     if not any(options.get(name) for name in BUDGETS):
-        raise InputError(f"a trial needs a budget: give one of {', '.join(BUDGETS)} in [options]")
+        raise InputError(f"a trial needs a budget; set one of {', '.join(BUDGETS)} in [options]")
     _check_some(plan)
     return plan
 
 
 def _check_some(plan: SweepPlan) -> None:
-    """Refuse options that go with none of some trials: the first and last values, with each strategy.
+    """Check that the options are valid in at least one of some trials.
+
+    The trials have the first or the last values of the space, with each strategy.
 
     Raises:
-        InputError: that of the first of them.
+        InputError: none of them is valid; this is the error of the first.
     """
     ends = [{name: _ends(of)[last] for name, of in plan.space.items()} for last in (0, -1)]
     strategy = plan.space.get("strategy")
@@ -141,12 +147,12 @@ def _ends(distribution: Any) -> tuple[Any, Any]:
 
 
 def _space(table: Values) -> dict[str, BaseDistribution]:
-    """The distributions of options, and of a strategy's own in the table's ``strategy_options``."""
+    """Return the distributions of the options, including those in ``strategy_options``."""
     known = [option for option in OPTIONS if option not in _NOT_SEARCHED]
     found: dict[str, BaseDistribution] = {}
     for name, value in table.items():
         if name not in known:
-            raise InputError(f"[space] {name} is no option that can be searched{nearest(name, known)}")
+            raise InputError(f"[space] {name} is not an option that can be searched{nearest(name, known)}")
         if name == "strategy_options" and isinstance(value, dict):
             found |= {own: _dimension(own, one, lambda read: read, _own_text) for own, one in value.items()}
         else:
@@ -156,7 +162,7 @@ def _space(table: Values) -> dict[str, BaseDistribution]:
 
 
 def _own_text(value: Any) -> str:
-    """A value of a strategy's own as the text that :func:`value_of` reads."""
+    """Return the value of a strategy option as text that :func:`value_of` can read."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
@@ -169,14 +175,14 @@ def _dimension(
     if isinstance(value, list):
         texts = [text(read(one)) for one in value]
         if len(set(texts)) < max(2, len(texts)):
-            raise InputError(f"{where} must list two values at least, each once")
+            raise InputError(f"{where} must list at least two different values")
         return CategoricalDistribution(texts)
     if not isinstance(value, dict) or not {"low", "high"} <= value.keys():
         raise InputError(f"{where} must be a list of values, or a range such as {{low = 1, high = 9}}")
     log = _read(value, _RANGE, f"{where}: ").get("log", False)
     numbers = {name: read(value[name]) for name in ("low", "high", "step") if name in value}
     if any(type(number) not in (int, float) for number in numbers.values()):
-        raise InputError(f"{where} is not a number: list its values")
+        raise InputError(f"{where} is not a number, so it cannot have a range; list its values")
     whole = all(type(number) is int for number in numbers.values())
     try:
         if whole:
@@ -194,5 +200,5 @@ def _read(table: Values, kinds: Mapping[str, Any], where: str) -> Values:
             table = table | {name: as_type(kinds[name], value)}
         except (TypeError, ValueError, OverflowError):
             known = describe(kinds[name])
-            raise InputError(f"{where}{name} {value!r} is not valid: it takes {known}") from None
+            raise InputError(f"{where}{name} {value!r} is not valid; use {known}") from None
     return table

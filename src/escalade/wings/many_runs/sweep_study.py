@@ -1,4 +1,4 @@
-"""Optuna's study of a sweep: its journal and its trials, and the files and pictures made of them."""
+"""Optuna's study of a sweep: its journal and trials, and result files and pictures."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 PARTS = 20
-"""Parts of a run's budget; after each, its latest evaluation is reported to Optuna."""
+"""Number of parts of a run's budget. The latest evaluation is reported to Optuna after each part."""
 PICTURES = {
     "history.png": ("Return of the trials", "plot_optimization_history"),
-    "importance.png": ("How much each option matters", "plot_param_importances"),
+    "importance.png": ("Importance of the options", "plot_param_importances"),
     "parallel.png": ("Options and returns", "plot_parallel_coordinate"),
 }
-"""Pictures in a sweep's folder: their titles, and the functions of Optuna that draw them."""
+"""Pictures in a sweep's folder: title, and Optuna function that draws it."""
 
 
 def open_study(plan: SweepPlan, folder: Path) -> Study:
-    """Open the study in the sweep's folder, whose lock the caller holds, or create it.
+    """Open or create the study in the sweep's folder. The caller holds the folder's lock.
 
     Raises:
         InputError: the journal is damaged.
@@ -51,26 +51,26 @@ def open_study(plan: SweepPlan, folder: Path) -> Study:
         "none": optuna.pruners.NopPruner(),
     }
     path = folder / "study.jsonl"
-    with storage(path), path.open("ab+") as file:  # a sweep that was killed may have left half a line
+    with storage(path), path.open("ab+") as file:  # a killed sweep may leave a partial line
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
-        # It may also have left Optuna's lock: Optuna would wait for it, for ever if the path is relative.
+        # It may also leave Optuna's lock, for which Optuna would wait, forever if the path is relative.
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
     try:
         journal = optuna.storages.JournalStorage(JournalFileBackend(str(path)))
         make = partial(optuna.create_study, study_name="escalade", direction="maximize", load_if_exists=True)
         return make(storage=journal, pruner=pruners[plan.pruner])
     except (ValueError, KeyError, TypeError) as problem:
-        raise InputError(f"{path} is damaged ({problem}): move it away to begin anew") from None
+        raise InputError(f"{path} is damaged ({problem}); move it away to start over") from None
 
 
 def best_of(study: Study) -> FrozenTrial | None:
-    """Return the complete trial of the largest value, or None if none is complete."""
+    """Return the complete trial with the largest value, or None if no trial is complete."""
     return study.best_trial if states(study)["complete"] else None
 
 
 def states(study: Study) -> Counter[str]:
-    """Count trials that are ``complete``, ``pruned``, ``fail``, or to go on: ``running``, ``waiting``."""
+    """Count trials by state: ``complete``, ``pruned``, ``fail``, ``running`` or ``waiting``."""
     return Counter(trial.state.name.lower() for trial in study.get_trials(deepcopy=False))
 
 
@@ -81,11 +81,11 @@ def trial_folder(folder: Path, trial: int) -> Path:
 
 def trial_config(plan: SweepPlan, params: dict[str, Any]) -> Config:
     """Return the config of the trial with these parameters."""
-    return plan.config(params, inherited(plan.given(params)))
+    return plan.config(params, inherited(plan.trial_options(params)))
 
 
 def write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[str], None]) -> None:
-    """Write trials.csv, and if a trial is complete, the config of the best one and Optuna's pictures."""
+    """Write trials.csv and, if a trial is complete, the config of the best one and Optuna's pictures."""
     best, text = best_of(study), io.StringIO(newline="")
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["trial", "state", "return", *plan.space])
@@ -100,13 +100,13 @@ def write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[st
     write_bytes(folder / "best.toml", (head + to_toml(options)).encode())
     drawn = draw_pictures(study, folder) if plotting_available() else []
     counted = ", ".join(f"{count} {state}" for state, count in states(study).items())
-    say(f"{counted}: the best is trial {best.number}, return {number(best.value)}")
-    say(f"in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
-    say(f"the best options are a config of 'escalade train': {folder / 'best.toml'}")
+    say(f"{counted}; the best is trial {best.number} with return {number(best.value)}")
+    say(f"files in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
+    say(f"to train with the best options: escalade train --config {folder / 'best.toml'}")
 
 
 def draw_pictures(study: Study, folder: Path) -> list[str]:
-    """Draw the pictures that a sweep has enough trials for, and return their names."""
+    """Draw the pictures for which there are enough trials, and return their names."""
     from matplotlib import pyplot, rc_context
     from optuna.importance import PedAnovaImportanceEvaluator  # Optuna's default needs scikit-learn
     from optuna.visualization import matplotlib as plots
@@ -116,9 +116,9 @@ def draw_pictures(study: Study, folder: Path) -> list[str]:
     for name, (_, draw) in PICTURES.items():
         evaluated = {"evaluator": PedAnovaImportanceEvaluator()} if name == "importance.png" else {}
         if evaluated and (len(values) < 4 or len(set(values)) == 1):
-            continue  # so few say nothing of importance
+            continue  # too few for importances
         with rc_context({"savefig.bbox": "tight"}), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are experimental
+            warnings.simplefilter("ignore")  # Optuna warns that these plots are experimental
             figure = getattr(plots, draw)(study, target_name="return", **evaluated).figure
             figure.set_size_inches(9, 5)
             save_figure(figure, folder / name)

@@ -1,1 +1,1 @@
-"""Functions of a vector: searches with bounds, integers, restarts and rules to stop."""
+"""Optimisation of functions of a vector, with bounds, integers, constraints, restarts and stopping rules."""

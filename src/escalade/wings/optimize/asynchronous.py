@@ -1,4 +1,4 @@
-"""Searches whose workers never wait for one another: each result is told when it comes."""
+"""Asynchronous searches: workers never wait for each other, and each result is used when it arrives."""
 
 from __future__ import annotations
 
@@ -18,95 +18,95 @@ from escalade.wings.optimize.calls import FunctionCalls, Values
 from escalade.wings.optimize.search import Array, Optimum, Search, cut_short, results
 from escalade.wings.optimize.space import Start
 
-_LOOK_SECONDS = 0.2  # between two looks at the time
-_PER_WORKER = 1.5  # members of a generation: with fewer, most results are of a distribution that is gone
+_LOOK_SECONDS = 0.2  # between two checks of the time limit
+_PER_WORKER = 1.5  # members per generation; with fewer, most results are from outdated distributions
 
 
 def asynchronous_population(dimension: int, workers: int) -> int:
-    """Return the number of results that make a generation, if it is not given."""
+    """Return the default population: the number of results in a generation."""
     return max(default_population(dimension), int(_PER_WORKER * workers))
 
 
 def check_asynchronous(workers: int, *, vectorized: bool, noisy: bool) -> None:
-    """Refuse options that have no meaning in an asynchronous search.
+    """Check the options of an asynchronous search.
 
     Raises:
-        InputError: one is given, or there are no workers.
+        InputError: an option cannot be asynchronous, or there are too few workers.
     """
     if vectorized or noisy:
         name = "vectorized" if vectorized else "noisy"
-        raise InputError(f"{name}=True does not go with asynchronous=True: leave one of them out")
+        raise InputError(f"{name}=True and asynchronous=True exclude each other; remove one")
     if workers < 1:
-        raise InputError(f"asynchronous=True with workers={workers} has no effect: use workers=2 or more")
+        raise InputError(f"asynchronous=True has no effect with workers={workers}; use at least 2 workers")
 
 
-class Asked(NamedTuple):
-    """A point whose value is awaited."""
+class Pending(NamedTuple):
+    """A point that is being evaluated."""
 
     search: int
-    """Number of the search that it is of, 1 for the first."""
+    """Number of its search, starting at 1."""
     number: int
     point: Array
-    """Shape (1, dimension), as the function takes it."""
+    """Point in the coordinates of the function, shape (1, dimension)."""
 
 
 class AsynchronousSearch(Search):
-    """A search that takes one value at a time; a generation ends when it has as many as members."""
+    """A search that takes one value at a time. A generation ends with as many values as it has members."""
 
     def _begin(self, start: Start) -> None:
         super()._begin(start)
         if not isinstance(self._strategy, InjectedStrategy):
-            raise InputError("asynchronous=True is for strategy cma-es or ma-es: use one of them")
+            raise InputError("asynchronous=True needs strategy cma-es or ma-es; use one of them")
         self._single: InjectedStrategy = self._strategy
-        self._told: list[tuple[Asked, float]] = []
-        self._asked = time.monotonic()
+        self._results: list[tuple[Pending, float]] = []
+        self._generation_start = time.monotonic()
 
-    def ask_one(self) -> Asked:
+    def ask_one(self) -> Pending:
         """Return the next point."""
         number, member = self._single.ask_one()
-        return Asked(self._begun, number, self._space.points(member.numpy()[None]))
+        return Pending(self._searches, number, self._space.points(member.numpy()[None]))
 
-    def tell_one(self, asked: Asked, values: Values) -> None:
-        """Take the value of a point; that of a search that has ended is only counted."""
+    def tell_one(self, pending: Pending, values: Values) -> None:
+        """Take the value of a point. If its search has already ended, the value is only counted."""
         self._count(values)
-        if asked.search == self._begun:
-            self._told.append((asked, float(values.numbers[0])))
-        if len(self._told) < self._single.population_size:
+        if pending.search == self._searches:
+            self._results.append((pending, float(values.numbers[0])))
+        if len(self._results) < self._single.population_size:
             return
         if self._failures == self.evaluations:
             raise EnvironmentFailure(
-                f"{values.words}, and so it was at all points: there is nothing to learn"
+                f"{values.message}; it failed at all points, so there is nothing to learn"
             )
-        self._points = np.concatenate([one.point for one, _ in self._told])
-        reason = self._learn(np.array([value for _, value in self._told]))
-        self._told, self._asked = [], time.monotonic()
+        self._points = np.concatenate([one.point for one, _ in self._results])
+        reason = self._learn(np.array([value for _, value in self._results]))
+        self._results, self._generation_start = [], time.monotonic()
         self._end(reason)
 
     def _update(self, values: Array) -> None:
-        for (asked, _), value in zip(self._told, values.tolist(), strict=True):
-            self._single.tell_one(asked.number, value)
+        for (pending, _), value in zip(self._results, values.tolist(), strict=True):
+            self._single.tell_one(pending.number, value)
 
 
 class _Over(Exception):
-    """The search has ended, and a value is not awaited any more."""
+    """Raised to cancel an evaluation after the search has ended."""
 
 
 def run_asynchronously(search: AsynchronousSearch, calls: Sequence[FunctionCalls], limits: Limits) -> Optimum:
-    """Run a search until it has ended, with one point at a time for each of ``calls``.
+    """Run a search to its end, with one point at a time for each of ``calls``.
 
     Raises:
-        InputError: the time was up inside the first generation, or no value was usable.
+        InputError: the time limit was reached in the first generation, or no value was usable.
     """
     ready, over, deadline, generation = threading.Event(), threading.Event(), Deadline(), -1
 
     def stop_if_over() -> None:
-        ready.set()  # engines call this once their worker has started
+        ready.set()  # engines call this after their worker has started
         if over.is_set():
             raise _Over
 
     for one in calls:
         one.engine.on_wait = stop_if_over
-    running: dict[Future[Values], tuple[FunctionCalls, Asked]] = {}
+    running: dict[Future[Values], tuple[FunctionCalls, Pending]] = {}
     idle = list(calls)
     with ThreadPoolExecutor(len(calls), thread_name_prefix="escalade-call") as pool:
         try:
@@ -115,17 +115,17 @@ def run_asynchronously(search: AsynchronousSearch, calls: Sequence[FunctionCalls
                     generation = search.progress.generation
                     deadline.set(limits.seconds_for_generation(search.progress))
                 for one in idle:
-                    asked = search.ask_one()
-                    running[pool.submit(one.values, [asked.point], [0])] = one, asked
+                    pending = search.ask_one()
+                    running[pool.submit(one.values, [pending.point], [0])] = one, pending
                 idle = []
                 done = wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done
                 if ready.is_set():
                     deadline()
                 for future in sorted(done, key=lambda future: running[future][1][:2]):
-                    one, asked = running.pop(future)
+                    one, pending = running.pop(future)
                     idle.append(one)
                     if search.reason is None:
-                        search.tell_one(asked, future.result())
+                        search.tell_one(pending, future.result())
         except (KeyboardInterrupt, TimeUp) as cut:
             cut_short([search], cut, limits)
         finally:

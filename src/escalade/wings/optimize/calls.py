@@ -1,4 +1,4 @@
-"""The calls of a function that is optimised: points in, values out, in this process or in workers."""
+"""Calls of the optimised function, in this process or in workers."""
 
 from __future__ import annotations
 
@@ -27,57 +27,59 @@ from escalade.wings.optimize.constraints import ConstrainedFunction, stacked
 
 Array = NDArray[np.float64]
 
-_SLOTS = 1  # points in a worker's hands: a call that is worth a process takes longer than the pipe's delay
+_SLOTS = 1  # points per worker; calls that are worth a process take longer than the delay of the pipe
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values of a function at some points."""
+    """Values of a function at some points."""
 
     numbers: Array
-    """Shape (n,); NaN where the function raised."""
+    """Shape (n,); NaN if the function raised."""
     failed: NDArray[np.bool_]
-    """Points at which it raised what is caught, shape (n,)."""
-    words: str
-    """The last of those exceptions; empty if there was none."""
+    """True for points at which the function raised a caught exception, shape (n,)."""
+    message: str
+    """Message of the last of these exceptions, or ""."""
     constraints: Array = field(default_factory=partial(np.empty, (0, 0)))
-    """Numbers that are at most 0 if a constraint is met, shape (n, constraints)."""
+    """Constraint values, at most 0 if the constraint is met, shape (n, constraints)."""
 
     def part(self, rows: slice) -> Values:
         """Return the values of some of the points."""
         failed = self.failed[rows]
-        words = self.words if self.words and failed.any() else ""
-        return Values(self.numbers[rows], failed, words, self.constraints[rows])
+        message = self.message if self.message and failed.any() else ""
+        return Values(self.numbers[rows], failed, message, self.constraints[rows])
 
 
-def check_function(function: Any, takes: str) -> None:
-    """Refuse what cannot be called, such as an x0 in the function's place.
+def check_function(function: Any, arguments: str) -> None:
+    """Check that the function is callable.
 
     Raises:
-        InputError: it cannot.
+        InputError: it is not, for example because x0 comes first.
     """
     if not callable(function):
-        said = f"the function must be callable as function({takes}), and {function!r} is not"
-        raise InputError(f"{said}: it is the first argument, before x0")
+        raise InputError(
+            f"the first argument, before x0, must be a function callable as function({arguments}), not "
+            f"{function!r}"
+        )
 
 
 class FunctionCalls:
-    """Calls a function for each generation's points, in this process or in workers; a context manager.
+    """Context manager that calls a function at the points of each generation, in this process or in workers.
 
     Args:
-        function: what is optimised.
-        workers: processes; 0 calls it in this one.
-        vectorized: whether one call takes all points of a generation.
-        numbered: whether it takes the number of its search beside each point, too.
-        tensors: whether points are tensors for it.
-        catch: exceptions of the function that count as NaN does.
-        seed: what the global random number generators are seeded from, for every call.
-        watched: whether other code of the user's runs between generations: the generators are then put back
-            after each of them, and not only at the end.
-        least: points that may all fail; where all of more than these did, the function has a mistake.
+        function: the function to optimise.
+        workers: number of worker processes; 0 calls the function in this process.
+        vectorized: one call takes all points of a generation.
+        numbered: the function also takes the number of the search of each point.
+        tensors: pass points as tensors.
+        catch: exceptions of the function that count as NaN.
+        seed: seed of the global random number generators, which are seeded for every call.
+        watched: other user code runs between generations. The generators are then restored after each
+            generation instead of only at the end.
+        least: number of points that may all fail. If more points fail without a success, an error is raised.
 
     Raises:
-        InputError: an argument is impossible, or the function cannot be sent to processes.
+        InputError: an argument is invalid, or the function cannot be pickled.
     """
 
     def __init__(
@@ -95,8 +97,8 @@ class FunctionCalls:
     ) -> None:
         if whole_number(workers, "workers", 0) and vectorized:
             raise InputError(
-                f"vectorized=True gives the whole generation to one call, so workers={workers} would idle: "
-                "leave one of them out"
+                f"workers={workers} has no effect with vectorized=True, which evaluates a generation in one "
+                "call; remove one of them"
             )
         self._generations = self._evaluations = self._failures = 0
         self._least = least
@@ -116,20 +118,21 @@ class FunctionCalls:
         self.engine.close()
 
     def values(self, parts: Sequence[Array], numbers: Sequence[int]) -> Values:
-        """Call the function for the points of several searches, each of shape (n, dimension).
+        """Call the function at the points of several searches, each of shape (n, dimension).
 
         Raises:
-            EnvironmentFailure: it raised what is not to be caught, or it has raised at every point so far.
-            InputError: it gave no number.
+            EnvironmentFailure: the function raised an exception that is not caught, or has failed at every
+                point so far.
+            InputError: the function returned something other than numbers.
         """
         arrays: tuple[NDArray[Any], ...] = (np.concatenate(parts),)  # a copy
         if self._numbered:
             arrays += (np.repeat(np.array(numbers, dtype=np.int64), [len(part) for part in parts]),)
         n, job = len(arrays[0]), PointsJob(self._seed, self._generations, arrays)
         results = self.engine.run(job, 1 if self._vectorized else n)
-        given: Any = results.in_order()
+        returned: Any = results.in_order()
         raised = results.raised
-        table = stacked(given) if self._constrained else self._column(given, n)
+        table = stacked(returned) if self._constrained else self._column(returned, n)
         failed = np.zeros(n, np.bool_)
         if raised:
             failed[slice(None) if self._vectorized else list(raised)] = True
@@ -138,41 +141,41 @@ class FunctionCalls:
         self._evaluations += n
         if self._failures == self._evaluations > self._least:
             first = raised[min(raised)]
-            raise EnvironmentFailure(f"{first}, and so it was at all {n} points: there is nothing to learn")
+            raise EnvironmentFailure(f"{first}; it failed at all {n} points, so there is nothing to learn")
         return Values(table[:, 0], failed, raised[max(raised)] if raised else "", table[:, 1:])
 
-    def _column(self, given: Sequence[Any], n: int) -> Array:
+    def _column(self, returned: Sequence[Any], n: int) -> Array:
         try:
-            values = as_float64(given[0] if self._vectorized else given)
+            values = as_float64(returned[0] if self._vectorized else returned)
         except InputError as problem:
-            raise InputError("the function gave no numbers: it must give one number a point") from problem
+            raise InputError("the function must return one number per point") from problem
         if values.size != n:
             raise InputError(
-                f"the function gave an array of shape {values.shape} for {n} points: it must give one number "
-                "a point"
+                f"the function must return one number per point, but returned an array of shape "
+                f"{values.shape} for {n} points"
             )
         return values.reshape(n, 1)
 
 
 @dataclass(frozen=True)
 class PointsJob:
-    """The calls of one generation."""
+    """Calls of one generation."""
 
     seed: int
     generation: int
-    """Number of the generation over all searches, 0 for the first."""
+    """Number of the generation over all searches, starting at 0."""
     arrays: tuple[NDArray[Any], ...]
-    """Points, shape (n, dimension), and what else the function takes; they become its own."""
+    """Arguments of the function: points, shape (n, dimension), and others. The function may modify them."""
 
     def describe(self, item: int) -> str:
-        """Return an item in words."""
+        """Return a description of an item."""
         return f"point {item}, generation {self.generation + 1}"
 
 
 class PointsWork:
-    """Calls the function; an item's result is what it gave, or NaN if it raised one of ``catch``.
+    """Calls the function. The result of an item is the returned value, or NaN for an exception in ``catch``.
 
-    If ``vectorized``, the only item is the whole generation, in one call; else each point is an item.
+    If ``vectorized``, the whole generation is one item; otherwise each point is an item.
     """
 
     def __init__(
@@ -191,10 +194,10 @@ class PointsWork:
 
     def begin(self, job: PointsJob) -> None:
         self._job = job
-        self._given: Sequence[Any] = (
+        self._arguments: Sequence[Any] = (
             [torch.from_numpy(array) for array in job.arrays] if self._tensors else job.arrays
         )
-        # A seed is a function of whom it is for, so it is the same wherever the point is tried.
+        # Seeds depend only on the point, not on the worker.
         members = np.arange(len(job.arrays[0]))
         self._seeds = seeds(job.seed, Stream.EPISODE, job.generation, members).tolist()
 
@@ -210,17 +213,17 @@ class PointsWork:
         whole = self._vectorized
         seed_generators(self._seeds[item])
         try:
-            value = self._function(*(self._given if whole else [part[item] for part in self._given]))
+            value = self._function(*(self._arguments if whole else [part[item] for part in self._arguments]))
         except (Exception, SystemExit) as problem:
             who = f"generation {self._job.generation + 1}" if whole else self._job.describe(item)
-            said = f"{who}: the function raised {in_words(problem)}"
+            message = f"{who}: the function raised {in_words(problem)}"
             if not isinstance(problem, self._catch):
-                raise EnvironmentFailure(said) from problem
-            feed.put_raised(item, said)
-            return np.full(len(self._given[0]), math.nan) if whole else math.nan
+                raise EnvironmentFailure(message) from problem
+            feed.put_raised(item, message)
+            return np.full(len(self._arguments[0]), math.nan) if whole else math.nan
         if isinstance(self._function, ConstrainedFunction):
-            return self._function.read(value, len(self._given[0]) if whole else 1)
-        # A tensor would go through a pipe as a file of shared memory.
+            return self._function.read(value, len(self._arguments[0]) if whole else 1)
+        # Sending a tensor through a pipe would create a file of shared memory.
         if isinstance(value, Tensor) and holds_numbers(value):
             value = value.detach().to("cpu", torch.float64).numpy()
         return value if whole else _number(value)
@@ -230,5 +233,6 @@ def _number(value: Any) -> float:
     try:
         return as_float(value.item() if isinstance(value, np.ndarray) else value)
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        said = f"the function gave {reprlib.repr(value)}: it must give one number a point"
-        raise InputError(said) from None
+        raise InputError(
+            f"the function must return one number per point, not {reprlib.repr(value)}"
+        ) from None

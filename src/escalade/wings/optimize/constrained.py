@@ -1,4 +1,4 @@
-"""Searches under constraints: by :func:`escalade.optimize`, and by ask and tell around any strategy."""
+"""Searches with constraints, for :func:`escalade.optimize` and as an ask-and-tell wrapper of any strategy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PREFIX = "constraints."
 
 
 class _Best:
-    """The best feasible point so far, or until there is one, the least violated point."""
+    """The best feasible point so far, or the least violated point if there is no feasible one."""
 
     adapted = ("point", "loss", "violations")
 
@@ -45,11 +45,11 @@ class _Best:
         return self.known and not self.violations.any()
 
     def see(self, points: Array, values: Array, sign: float, constraints: Array) -> tuple[float, float]:
-        """Compare with a generation, whose ``sign * values`` are to be small.
+        """Update with a generation, of which ``sign * values`` is minimised.
 
         Returns:
-            The generation's row of the history: the value of its own best point, NaN if no number is usable,
-            and the mean of the usable values.
+            The row of the history: the value of the generation's best point, NaN if no number is usable, and
+            the mean of the usable values.
         """
         known = values[usable(values)]
         mean = float(known.mean()) if len(known) else math.nan
@@ -69,17 +69,17 @@ class _Best:
 def _lagrangian_for(strategy: Strategy) -> AugmentedLagrangian:
     if strategy.compares_generations:
         raise InputError(
-            f"constraints: {type(strategy).__name__} compares fitness with that of earlier generations, but "
-            "multipliers change in between: use another strategy, such as cma-es or cr-fm-nes"
+            f"constraints do not work with {type(strategy).__name__}, which compares fitness across "
+            "generations while multipliers change; use another strategy, such as cma-es or cr-fm-nes"
         )
     return AugmentedLagrangian(strategy.dimension)
 
 
 class ConstrainedSearch(Search):
-    """A search that minimises an augmented Lagrangian, and whose answer is the best feasible point."""
+    """A search that minimises an augmented Lagrangian and returns the best feasible point."""
 
     def __init__(self, *arguments: Any) -> None:
-        self._under = _Best()
+        self._feasible = _Best()
         super().__init__(*arguments)
 
     def _begin(self, start: Start) -> None:
@@ -89,21 +89,22 @@ class ConstrainedSearch(Search):
 
     def tell(self, values: Values) -> None:
         self._count(values)
-        self._told = values
+        self._values = values
         merits = self._lagrangian.merits(self._sign * values.numbers, values.constraints)
         self._end(self._learn(self._sign * merits))
 
     def _remember(self, values: Array) -> None:
-        told, point = self._told, self._under.point
-        self._history.extend(self._under.see(self._points, told.numbers, self._sign, told.constraints))
-        if self._under.point is not point:
-            self._lead(self._under.point, self._under.loss if self._under.feasible else math.inf)
+        own, point = self._values, self._feasible.point
+        self._history.extend(self._feasible.see(self._points, own.numbers, self._sign, own.constraints))
+        if self._feasible.point is not point:
+            loss = self._feasible.loss if self._feasible.feasible else math.inf
+            self._set_best(self._feasible.point, loss)
 
     def _record(self, values: Array, scales: tuple[float, float]) -> None:
-        super()._record(self._told.numbers, scales)
+        super()._record(self._values.numbers, scales)
 
     def found(self) -> Optimum:
-        found, best = super().found(), self._under
+        found, best = super().found(), self._feasible
         loss = self._sign * best.loss if best.known else math.nan
         return dataclasses.replace(
             found, best_fitness=loss, feasible=best.feasible, violations=best.violations.copy()
@@ -112,10 +113,10 @@ class ConstrainedSearch(Search):
 
 @dataclasses.dataclass(frozen=True)
 class ConstrainedResult(Result):
-    """The state of a search by ask and tell under constraints.
+    """Result of :class:`Constrained`.
 
-    ``best`` is the best ``feasible`` member so far, or the least violated one, and ``violations`` holds by
-    how much it violates each constraint, shape (constraints,).
+    ``best`` is the best feasible member so far, or the least violated one if ``feasible`` is False.
+    ``violations`` are its constraint violations, shape (constraints,).
     """
 
     feasible: bool
@@ -123,16 +124,16 @@ class ConstrainedResult(Result):
 
 
 class Constrained:
-    """Ask and tell under constraints, around any strategy.
+    """Ask-and-tell wrapper that adds constraints to any strategy.
 
-    The strategy minimises or maximises an augmented Lagrangian; its own ``result`` holds that. Atamna, Auger
-    and Hansen 2017, "Linearly convergent evolution strategies via augmented Lagrangian constraint handling".
+    The strategy optimises an augmented Lagrangian, to which its own ``result`` refers. Atamna, Auger and
+    Hansen 2017, "Linearly convergent evolution strategies via augmented Lagrangian constraint handling".
 
     Args:
-        strategy: what searches.
+        strategy: the wrapped strategy.
 
     Raises:
-        InputError: the strategy compares fitness with that of earlier generations.
+        InputError: the strategy compares fitness across generations.
 
     Examples:
         >>> import torch
@@ -154,23 +155,24 @@ class Constrained:
         self._members: Tensor | None = None
 
     def ask(self) -> Tensor:
-        """The generation's members, shape (population, dimension)."""
+        """Return the members of this generation, shape (population, dimension)."""
         self._members = self.strategy.ask()
         return self._members.clone()
 
     def tell(self, fitness: ArrayLike | Tensor, violations: ArrayLike | Tensor) -> None:
-        """Move on to the next generation.
+        """Update the strategy with the fitness of this generation.
 
         Args:
-            fitness: of the members just asked for, shape (population,).
-            violations: numbers that are at most 0 if a constraint is met, and the more negative the
-                farther from it, shape (population, constraints). An equality h = 0 is two of them, h and -h.
+            fitness: fitness of the members from :meth:`ask`, shape (population,).
+            violations: constraint values, shape (population, constraints). A constraint is met if its value
+                is at most 0; values inside should become more negative with the distance. An equality h = 0
+                is two constraints, h and -h.
 
         Raises:
-            InputError: the shapes do not fit, or members were not asked for.
+            InputError: the shapes do not fit, or :meth:`ask` was not called.
         """
         if self._members is None:
-            raise InputError("tell without members: call ask() in every generation, then tell() once")
+            raise InputError("tell() without members; call ask() and then tell() once in every generation")
         values, constraints = as_float64(fitness), as_float64(violations)
         size = len(self._members)
         if values.shape != (size,) or constraints.ndim != 2 or len(constraints) != size:
@@ -185,7 +187,7 @@ class Constrained:
 
     @property
     def result(self) -> ConstrainedResult:
-        """The best member, and the history of values as they were told."""
+        """The best member, and the history of the fitness passed to :meth:`tell`."""
         best, center = self._best, self.strategy.center.clone()
         return ConstrainedResult(
             best=torch.from_numpy(best.point).to(center) if best.known else center,
@@ -197,20 +199,20 @@ class Constrained:
         )
 
     def state_dict(self) -> State:
-        """Everything that :meth:`load_state_dict` needs to go on bit for bit."""
+        """Return the state for :meth:`load_state_dict`. Continuing from it is bit-identical."""
         own = {_PREFIX + name: copied(getattr(part, name)) for part, name in self._adapted()}
         history = torch.from_numpy(rows_of(self._history))
         return {**self.strategy.state_dict(), **own, _PREFIX + "history": history}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the state of a search that was built with the same arguments.
+        """Load the state of a search with the same arguments.
 
         Raises:
-            InputError: it is another's.
+            InputError: the state belongs to a different kind of search.
         """
         names = [_PREFIX + name for name in (*(name for _, name in self._adapted()), "history")]
         if missing := set(names) - state.keys():
-            raise InputError(f"the state holds no {min(missing)}: it is that of a search without constraints")
+            raise InputError(f"the state has no {min(missing)}; it is from a search without constraints")
         self.strategy.load_state_dict(state)
         for part, name in self._adapted():
             setattr(part, name, restore(state[_PREFIX + name], getattr(part, name)))

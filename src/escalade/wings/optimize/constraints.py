@@ -1,4 +1,4 @@
-"""Constraints of a function: as users write them, and as numbers that are at most 0 if they are met."""
+"""Convert user-defined constraints to numbers that are at most 0 if a constraint is met."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from escalade.support.arrays import as_float64
 Array = NDArray[np.float64]
 
 EQUAL = 1e-6
-"""The tolerance of an equality."""
+"""Tolerance of an equality."""
 
 
 @runtime_checkable
 class ScipyLinear(Protocol):
-    """The part of ``scipy.optimize.LinearConstraint`` that is read."""
+    """Attributes of ``scipy.optimize.LinearConstraint`` that are used."""
 
     A: Any
     lb: Any
@@ -30,7 +30,7 @@ class ScipyLinear(Protocol):
 
 @runtime_checkable
 class ScipyNonlinear(Protocol):
-    """The part of ``scipy.optimize.NonlinearConstraint`` that is read."""
+    """Attributes of ``scipy.optimize.NonlinearConstraint`` that are used."""
 
     fun: Any
     lb: Any
@@ -38,65 +38,65 @@ class ScipyNonlinear(Protocol):
 
 
 Constraint: TypeAlias = Callable[[Any], Any] | ScipyLinear | ScipyNonlinear
-"""A function g that is to be at most 0, with one value or several; or a constraint of SciPy."""
+"""A function g with one or several values that must be at most 0, or a constraint of SciPy."""
 Constraints: TypeAlias = Constraint | Sequence[Constraint] | Literal[True]
-"""One or several; True if the optimised function returns (value, violations)."""
+"""One or several constraints; True if the optimised function returns (value, violations)."""
 
 
 class ConstrainedFunction:
-    """A function and its constraints, called one after the other in the same process.
+    """A function and its constraints, evaluated in the same process.
 
     Args:
-        function: what is optimised.
+        function: the function to optimise.
         constraints: see :func:`escalade.optimize`.
         dimension: number of parameters.
 
     Raises:
-        InputError: a constraint is of an unknown kind, or does not fit the dimension.
+        InputError: a constraint has an unknown type, or does not fit the dimension.
     """
 
     def __init__(self, function: Callable[[Any], Any], constraints: Constraints, dimension: int) -> None:
         self._function = function
-        given = constraints if isinstance(constraints, list | tuple) else [constraints]
-        self._limits = None if constraints is True else [_limited(one, dimension) for one in given]
+        listed = constraints if isinstance(constraints, list | tuple) else [constraints]
+        self._limits = None if constraints is True else [_limited(one, dimension) for one in listed]
 
     def __call__(self, point: Any) -> Any:
-        """Return the value, and a list of what each constraint gave."""
+        """Return the value, and a list with the result of each constraint."""
         if self._limits is None:
             return self._function(point)
         copies = [point.clone() if isinstance(point, Tensor) else point.copy() for _ in self._limits]
         numbers = [limit.function(copy) for limit, copy in zip(self._limits, copies, strict=True)]
         return self._function(point), numbers
 
-    def read(self, given: Any, count: int) -> Array:
-        """Return the result of a call as an array of shape (count, 1 + constraints): values come first.
+    def read(self, returned: Any, count: int) -> Array:
+        """Convert the result of a call to an array of shape (count, 1 + constraints), values first.
 
         Args:
-            given: the result.
+            returned: the result.
             count: number of points in the call.
 
         Raises:
-            InputError: it does not hold such numbers.
+            InputError: the result has a wrong type or shape.
         """
-        if not isinstance(given, tuple) or len(given) != 2:
-            raise InputError(f"with constraints=True, return (value, violations), not {given!r:.60}")
-        value = _table(given[0], count, "the function")
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise InputError(f"with constraints=True, return (value, violations), not {returned!r:.60}")
+        value = _table(returned[0], count, "the function")
         if value.shape[1] != 1:
             raise InputError(
-                f"the function gave {value.size} numbers for {count} points: it must give one a point"
+                f"the function must return one number per point, but returned {value.size} for {count} points"
             )
         if self._limits is None:
-            return np.hstack([value, _table(given[1], count, "the function")])
+            return np.hstack([value, _table(returned[1], count, "the function")])
         sides = [
             limit.sides(_table(numbers, count, f"constraint {place}"))
-            for place, (limit, numbers) in enumerate(zip(self._limits, given[1], strict=True))
+            for place, (limit, numbers) in enumerate(zip(self._limits, returned[1], strict=True))
         ]
         return np.hstack([value, *sides])
 
 
 @dataclass(frozen=True)
 class _Limited:
-    """A function and its bounds, each a number or one a component."""
+    """A function and its bounds, each a number or one per component."""
 
     function: Callable[[Any], Any]
     lower: Array
@@ -112,7 +112,7 @@ class _Limited:
 
 @dataclass(frozen=True)
 class _Linear:
-    """Points, shape (..., dimension), times a matrix, shape (components, dimension)."""
+    """Product of points, shape (..., dimension), with a matrix, shape (components, dimension)."""
 
     matrix: Array
 
@@ -120,42 +120,45 @@ class _Linear:
         return np.asarray(np.asarray(points) @ self.matrix.T)
 
 
-def _limited(given: Any, dimension: int) -> _Limited:
-    if np.any(getattr(given, "keep_feasible", False)):
+def _limited(constraint: Any, dimension: int) -> _Limited:
+    if np.any(getattr(constraint, "keep_feasible", False)):
         raise InputError(
-            "constraints: keep_feasible=True is impossible, as points outside are tried; remove it"
+            "constraints: keep_feasible=True is not supported, because infeasible points are evaluated; "
+            "remove it"
         )
-    if isinstance(given, ScipyLinear):
-        dense = given.A.toarray() if hasattr(given.A, "toarray") else given.A
+    if isinstance(constraint, ScipyLinear):
+        dense = constraint.A.toarray() if hasattr(constraint.A, "toarray") else constraint.A
         matrix = np.atleast_2d(np.asarray(dense, dtype=np.float64))
         if matrix.shape[1:] != (dimension,):
             raise InputError(f"constraints: A of shape {matrix.shape} must have {dimension} columns")
         function: Callable[[Any], Any] = _Linear(matrix)
-    elif isinstance(given, ScipyNonlinear):
-        function = given.fun
-    elif callable(given):
-        return _Limited(given, np.asarray(-np.inf), np.asarray(0.0))
+    elif isinstance(constraint, ScipyNonlinear):
+        function = constraint.fun
+    elif callable(constraint):
+        return _Limited(constraint, np.asarray(-np.inf), np.asarray(0.0))
     else:
         kinds = "functions g, met if g(x) <= 0, or SciPy's LinearConstraint or NonlinearConstraint"
-        raise InputError(f"constraints must be {kinds}, not {given!r:.60}")
-    return _Limited(function, np.asarray(given.lb, dtype=np.float64), np.asarray(given.ub, dtype=np.float64))
+        raise InputError(f"constraints must be {kinds}, not {constraint!r:.60}")
+    lower, upper = (np.asarray(bound, dtype=np.float64) for bound in (constraint.lb, constraint.ub))
+    return _Limited(function, lower, upper)
 
 
-def _table(given: Any, count: int, who: str) -> Array:
+def _table(returned: Any, count: int, who: str) -> Array:
     """Return numbers as an array of shape (count, components)."""
     try:
-        found = as_float64(given)
+        found = as_float64(returned)
     except InputError:
-        raise InputError(f"{who} gave {given!r:.60}: it must give numbers") from None
+        raise InputError(f"{who} must return numbers, not {returned!r:.60}") from None
     if count > 1 and found.shape[:1] != (count,):
         raise InputError(
-            f"{who} gave an array of shape {found.shape} for {count} points: it must give a row a point"
+            f"{who} must return one row per point, but returned an array of shape {found.shape} for {count} "
+            "points"
         )
     return found.reshape(count, -1)
 
 
 def stacked(results: Sequence[Any]) -> Array:
-    """Return results of :meth:`ConstrainedFunction.read` as one array; those of calls that failed are NaN.
+    """Return results of :meth:`ConstrainedFunction.read` as one array, with NaN for calls that failed.
 
     Raises:
         InputError: points have different numbers of constraints.
@@ -164,7 +167,7 @@ def stacked(results: Sequence[Any]) -> Array:
     if len(widths) > 1:
         few, many = min(widths) - 1, max(widths) - 1
         raise InputError(
-            f"violations: one point has {few} and another {many}: return as many for every point"
+            f"violations: one point has {few} and another has {many}; return the same number at every point"
         )
     (width,) = widths
     return np.vstack(

@@ -1,10 +1,11 @@
-"""An augmented Lagrangian: what a search minimises in place of a function with constraints.
+"""Augmented Lagrangian, which a search minimises instead of a function with constraints.
 
 Atamna, Auger and Hansen 2017, "Linearly convergent evolution strategies via augmented Lagrangian constraint
-handling", FOGA XIV, algorithm 1, with three differences; ``benchmarks/constrained.md`` measures the last two.
-The value and the constraints at the mean are not evaluated: they are the weighted mean of the better half's.
-Multipliers move 2.5 times as fast. The constraints are shifted by half of the generation's standard
-deviation, estimated from its quartiles, so that the mean stays inside and some members are feasible.
+handling", FOGA XIV, algorithm 1, with three differences. First, the value and the constraints at the mean are
+not evaluated, but estimated by the weighted mean over the better half. Second, multipliers change 2.5 times
+as fast. Third, constraints are shifted by half of the generation's standard deviation, estimated from its
+quartiles, so that the mean stays inside and some members are feasible. ``benchmarks/constrained.md`` measures
+the last two.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from escalade.strategies.shaping import usable
 Array = NDArray[np.float64]
 
 _DAMPING = 2.0  # d_gamma; the paper has 5
-_K1, _K2 = 3.0, 5.0  # the paper's
-_SHIFT = 0.5  # standard deviations
-_QUARTILES = 1.35  # standard deviations between the quartiles of normal numbers
-_ROOM = 0.25  # the largest shift, of the largest distance that a feasible point had from a constraint
+_K1, _K2 = 3.0, 5.0  # as in the paper
+_SHIFT = 0.5  # in standard deviations
+_QUARTILES = 1.35  # interquartile range of the standard normal distribution
+_ROOM = 0.25  # maximum shift, relative to the largest distance of a feasible point from a constraint
 
 
 def excess(constraints: Array) -> Array:
-    """Return by how much points violate their constraints in all, shape (n,); NaN if a number is unusable."""
+    """Return the total constraint violation of each point, shape (n,); NaN if a number is unusable."""
     known = usable(constraints).all(axis=1)
     return np.where(known, np.maximum(constraints, 0).sum(axis=1), np.nan)
 
 
 class AugmentedLagrangian:
-    """Judges members by value and constraints, with multipliers and weights that adapt as the search goes on.
+    """Augmented Lagrangian with multipliers and weights that adapt during the search.
 
-    A constraint is a number that is to be at most 0. An equality is two of them: h and -h.
+    A constraint is a number that must be at most 0. An equality is two constraints: h and -h.
 
     Args:
         dimension: number of parameters.
@@ -48,20 +49,21 @@ class AugmentedLagrangian:
         self._dimension = dimension
         self._rate = 2 ** (1 / dimension)  # chi
         self.multipliers, self.weights, self.room, self.mean = (np.empty(0) for _ in range(4))
-        """Gamma and omega; the farthest that a feasible point was inside; the last mean: (constraints,)."""
+        """Gamma, omega, largest distance of a feasible point inside, and last mean; shape (constraints,)."""
         self.value = math.nan
-        """The last mean value."""
+        """Last mean value."""
 
     def merits(self, values: Array, constraints: Array) -> Array:
-        """Return a generation's merits, smaller is better, shape (n,), and learn from it.
+        """Return the merits of a generation, and adapt the multipliers and weights.
 
         Args:
-            values: of the function to minimise, shape (n,).
-            constraints: shape (n, constraints).
+            values: values of the function to minimise, shape (n,).
+            constraints: constraint values, shape (n, constraints).
 
         Returns:
-            The augmented Lagrangian, NaN if a number is NaN or beyond 1e30. If fewer than two members have
-            usable numbers, such as those of a function without values outside: the excess.
+            The augmented Lagrangian, shape (n,), smaller is better. It is NaN if a number is NaN or beyond
+            1e30. If fewer than two members have usable numbers, for example because the function is undefined
+            at infeasible points, the excess is returned instead.
 
         Raises:
             InputError: the number of constraints has changed.
@@ -74,7 +76,10 @@ class AugmentedLagrangian:
         if math.isnan(self.value):
             self.multipliers, self.weights, self.room, self.mean = np.zeros((4, g.shape[1]))
         if g.shape[1] != len(self.weights):
-            raise InputError(f"violations: {g.shape[1]} a point, but {len(self.weights)} before")
+            raise InputError(
+                f"violations: {g.shape[1]} per point, but {len(self.weights)} before; return the same number "
+                "in every generation"
+            )
         spread = g.std(axis=0)
         inside = g[beyond[known] == 0]
         self.room = np.maximum(self.room, -inside.min(axis=0, initial=0.0))
@@ -88,7 +93,7 @@ class AugmentedLagrangian:
         return merits
 
     def _penalties(self, g: Array) -> Array:
-        """Return the paper's sum of phi for constraints ``g``, shape (..., constraints)."""
+        """Return the sum of the paper's phi over the constraints ``g``, shape (..., constraints)."""
         on = self.weights > 0
         multipliers, weights = self.multipliers[on], self.weights[on]
         reached = np.maximum(g[..., on], -multipliers / weights)

@@ -1,10 +1,10 @@
-"""Searches on a function that gives different values at the same point.
+"""Searches on noisy functions, which return different values at the same point.
 
-Hansen, Niederberger, Guzzella and Koumoutsakos 2009, "A method for handling uncertainty in evolutionary
-optimization with an application to feedback control of combustion", IEEE Transactions on Evolutionary
-Computation 13(1): a share of the members is evaluated again, and if too many of their ranks change, every
-member is evaluated more often and the standard deviations grow. ``benchmarks/optimize.md`` has the
-measurements behind the numbers here, some of which differ from the paper's.
+A share of the members is evaluated again. If their ranks change too much, every member is evaluated more
+often and the standard deviations grow. Hansen, Niederberger, Guzzella and Koumoutsakos 2009, "A method for
+handling uncertainty in evolutionary optimization with an application to feedback control of combustion", IEEE
+Transactions on Evolutionary Computation 13(1). Some constants differ from the paper;
+``benchmarks/optimize.md`` has the measurements behind them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Array = NDArray[np.float64]
 
 _FRESH = 30  # evaluations of the center at the end
 _QUANTILE = 2.045  # 97.5 % of Student's t with 29 degrees of freedom
-_SHARE = 0.1  # of the members, which are evaluated again: at least two
+_SHARE = 0.1  # of the members that are evaluated again, at least two
 _ACCEPTED = 0.7  # theta: the paper has 0.2, pycma 0.5
-_SMOOTHING = 0.3  # of the measured noise, as in pycma: the paper has 1
-_MOST = 100  # evaluations of a member in a generation
+_SMOOTHING = 0.3  # of the measured noise, as in pycma; the paper has 1
+_MOST = 100  # evaluations of a member per generation
 
 
 def noisy_population(dimension: int) -> int:
@@ -40,14 +40,14 @@ def noisy_population(dimension: int) -> int:
 
 
 def rank_changes(first: Array, again: Array) -> float:
-    """Return how far ranks changed between two evaluations, beyond what is accepted: the paper's measure.
+    """Return the paper's measure of rank changes between two evaluations.
 
     Args:
-        first: a value for each member, shape (population,).
+        first: values of all members, shape (population,).
         again: new values of the first members, shape (k,).
 
     Returns:
-        The noise: above 0 if ranks changed too much.
+        The measured noise. It is above 0 if ranks changed too much.
     """
     count, most = len(again), 2 * len(first)
     both = np.concatenate([first, again, first[count:]])
@@ -63,25 +63,25 @@ def rank_changes(first: Array, again: Array) -> float:
 
 
 class Repetitions:
-    """The number of evaluations of each member, which follows the noise.
+    """Adapts the number of evaluations of each member to the noise.
 
     Args:
-        dimension: number of parameters; the count changes more slowly if there are many.
+        dimension: number of parameters. The count changes more slowly if it is large.
     """
 
     def __init__(self, dimension: int) -> None:
         self.count = 1
         """Evaluations of each member in this generation."""
         self.noise = 0.0
-        """The smoothed noise; too large if above 0."""
+        """Smoothed noise; too large if above 0."""
         self._wanted, self._factor = 1.0, 1 + 2 / (dimension + 10)
 
     def rows(self, members: Array, room: float) -> Array:
         """Return the points to evaluate: all members, then some of them again.
 
         Args:
-            members: shape (population, dimension).
-            room: evaluations left in the budget; the count is reduced to fit.
+            members: the members, shape (population, dimension).
+            room: evaluations left in the budget. The count is reduced to fit.
         """
         self._again = max(2, int(_SHARE * len(members)))
         most = room // (len(members) + self._again)
@@ -113,8 +113,8 @@ class NoisySearch(Search):
     def __init__(self, space: SearchSpace, plan: SearchPlan, options: SearchOptions, *more: Any) -> None:
         self._budget = math.inf if options.budget is None else options.budget
         self._interval: tuple[float, float] | None = None
-        self._said = 1  # evaluations of a member in the last note
-        self._ending: str | None = None  # the reason, while the center is evaluated
+        self._noted = 1  # evaluations of a member in the last note
+        self._ending: str | None = None  # reason to stop, while the center is evaluated
         if options.budget is not None:
             options = dataclasses.replace(options, budget=max(1, options.budget - _FRESH))
         super().__init__(space, plan, options, *more)
@@ -127,15 +127,15 @@ class NoisySearch(Search):
         if self._ending:
             return self._center().repeat(_FRESH, axis=0)
         rows = self._repetitions.rows(super().ask(), self._budget - _FRESH - self.evaluations)
-        if (count := self._repetitions.count) >= 2 * self._said:
-            self._said = count
-            self.notes.say(f"ranks change too much: each member is evaluated {count} times")
+        if (count := self._repetitions.count) >= 2 * self._noted:
+            self._noted = count
+            self.notes.say(f"the function is noisy; each member is now evaluated {count} times")
         return rows
 
     def tell(self, values: Values) -> None:
         self._count(values)
         if self._ending:
-            self._judge(values.numbers)
+            self._set_result(values.numbers)
             reason = None if self._ending == "target" else self._ending
             self._ending = None
             self._end(self._reached() or reason)
@@ -157,14 +157,14 @@ class NoisySearch(Search):
         return self._space.points(self._strategy.center.double().numpy()[None])
 
     def _promise(self, members: Array) -> str | None:
-        """Return ``target`` if the median member is as good, so that the center's evaluations may be, too."""
+        """Return ``target`` if the median member reaches it, so that the center probably does, too."""
         target = self._options.target
         if target is None:
             return None
         worst = np.where(np.isnan(members), np.inf, self._sign * members)
         return "target" if np.median(worst) <= self._sign * target else None
 
-    def _judge(self, values: Array) -> None:
+    def _set_result(self, values: Array) -> None:
         known = values[usable(values)]
         if len(known) < 2:
             return
@@ -172,7 +172,7 @@ class NoisySearch(Search):
         if self._leader is self._strategy or self._sign * mean < self._best_value:
             half = _QUANTILE * float(known.std(ddof=1)) / math.sqrt(len(known))
             self._interval = mean - half, mean + half
-            super()._lead(self._center()[0], self._sign * mean)
+            super()._set_best(self._center()[0], self._sign * mean)
 
-    def _lead(self, point: Array, value: float) -> None:
-        """Do not take the luckiest member for the answer."""
+    def _set_best(self, point: Array, value: float) -> None:
+        """Ignore the best member, which is the luckiest one."""

@@ -1,4 +1,4 @@
-"""Minimise (or maximise) a function of a vector, or many functions side by side."""
+"""Minimise or maximise a function of a vector, or many functions at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from escalade.wings.optimize.search import Optimum, Search, run_searches
 from escalade.wings.optimize.space import EarlierPoints, SearchSpace
 
 Function = Callable[[Any], Any]
-"""A vector, shape (dimension,), to a number; with ``vectorized``, rows (n, dimension) to numbers (n,)."""
+"""Maps a vector (dimension,) to a number, or with ``vectorized``, rows (n, dimension) to numbers (n,)."""
 
 
 def optimize(
@@ -64,76 +64,81 @@ def optimize(
     verbose: bool = False,
     seed: int = 0,
 ) -> Optimum:
-    """Search for the smallest (or largest) value of a function of a vector.
+    """Minimise or maximise a function of a vector.
 
-    The search is in float64. A value that is NaN, infinite or beyond 1e30 counts as the worst of its
-    generation. The same seed gives the same points on one machine with as many threads of BLAS, whatever
-    the number of workers, if the function gives the same values. A function that draws random numbers does:
-    before each call the global generators of ``random``, ``numpy.random`` and ``torch`` are seeded for its
-    point. They are put back at the end, and before each call of ``callback`` or a recorder.
+    The search uses float64. A value that is NaN, infinite or beyond 1e30 counts as the worst of its
+    generation. On one machine with the same number of BLAS threads, the same seed gives the same points with
+    any number of workers, if the function is deterministic. It may draw random numbers: the global generators
+    of ``random``, ``numpy.random`` and ``torch`` are seeded for each point before the call. They are restored
+    at the end, and before each call of ``callback`` or a recorder.
 
     Args:
-        function: takes a vector, shape (dimension,), and gives a number. It gets numpy arrays, or tensors
-            where ``x0`` is a tensor; they are its own.
-        x0: where to begin, shape (dimension,), or a function of a ``numpy.random.Generator`` that gives such
-            a vector, called for every search. A search after the first begins at a random point within the
-            bounds, or at the same vector where there are none. For cma-es also :class:`EarlierPoints`:
-            points whose values are known, of this function or one like it.
-        strategy: a name, such as ``cma-es`` (up to a few hundred parameters) or ``cr-fm-nes``; ``auto``,
-            which takes one by dimension, restarts and budget (``strategy`` of the result names it);
-            or a callable with a strategy class's arguments, such as ``partial(OpenAIES, lr=0.1)``.
+        function: takes a vector, shape (dimension,), and returns a number. The vector is a numpy array, or a
+            tensor if ``x0`` is one. The function may modify it.
+        x0: starting point, shape (dimension,); or a function that takes a ``numpy.random.Generator`` and
+            returns a starting point, called for every search; or, for cma-es, :class:`EarlierPoints` with
+            known values of this or a similar function. After a restart, a vector is replaced by a random
+            point within the bounds; parameters without two bounds start at the same value again.
+        strategy: a name, such as ``cma-es`` (for up to a few hundred parameters) or ``cr-fm-nes``; ``auto``,
+            which selects one by dimension, restarts and budget; or a callable with the arguments of a
+            strategy class, such as ``partial(OpenAIES, lr=0.1)``. ``strategy`` of the result is its name.
         direction: ``minimize`` or ``maximize``.
-        sigma: the first standard deviation, a number or one a parameter; 0.3 of the range between two
-            bounds and 0.5 elsewhere when not given. It never exceeds the range between two bounds, neither at
-            first nor when the strategy adapts it.
-        population: points a generation; the strategy's default when not given.
-        bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers a parameter,
-            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that can be read in both ways
-            are refused, but for a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
-            never called outside. Two equal bounds fix a parameter.
-        integers: numbers of the parameters that are whole, from 0, such as ``[0, 3]``, or a mask. The
-            function gets them rounded, and a strategy with a standard deviation for each parameter keeps
-            theirs large enough for other whole numbers to be tried.
-        constraints: functions g of a point that are to be at most 0, ``scipy.optimize.LinearConstraint`` or
-            ``NonlinearConstraint``, one or a list of them; or True: the function returns (value, violations),
-            numbers that are at most 0 if a constraint is met, and the more negative the farther from it.
-            A g gives a number or several; with ``vectorized``, a row for each point. The function and all
-            constraints are called at each point, also at infeasible ones, which is one evaluation. ``best``
-            is the best feasible point, or the least violated one. Two equal bounds of SciPy's are an
-            equality, met to 1e-6; of violations, it is two of them, h and -h.
-        budget: evaluations after which to stop, at the end of a generation.
-        seconds: time after which to stop, at the end of a generation. A generation that is not done when a
-            tenth of it (at least 2 s) has passed beyond is given up.
-        target: stop when a value as good as this is found.
-        tolerance: when a search has converged, see :class:`escalade.wings.optimize.stopping.StopRules`.
-        restarts: for cma-es, sep-cma-es, ma-es and xnes: start again after convergence, with populations that
-            double (``ipop``), or with large and small ones in turns (``bipop``), until the budget is used,
-            the target is found, or the population has doubled nine times.
-        noisy: for a function that gives different values at the same point. The noise is measured, and
-            members are evaluated more than once if it is too large. The default population is three times
-            the usual one. ``best`` is the center, ``best_fitness`` the mean of 30 fresh evaluations there,
-            which the budget includes, and ``interval`` its 95 % interval. That mean must reach a target.
-        vectorized: the function takes all points of a generation, shape (n, dimension), and gives shape (n,).
-        workers: processes that call the function, each on one thread; 0 calls it in this process. The
-            function travels by value (cloudpickle), so a script needs no ``__main__`` guard.
-        asynchronous: for cma-es and ma-es: workers never wait for one another. A generation ends with as many
-            results as it has members, whichever they are: the same seed then gives other points each time.
-            The default population is at least 1.5 for each worker.
-        catch: exceptions of the function that count as NaN does: a type, a tuple of types, or True for every
-            ``Exception``. ``failures`` of the result counts the points; with ``vectorized`` all of a call.
-        callback: called after each generation with the :class:`Optimum` so far, its ``stop_reason`` empty;
-            True stops, and so does StopIteration. Its arrays are the callback's own.
+        sigma: initial standard deviation, a number or one per parameter. The default is 0.3 of the range
+            between two bounds, and 0.5 for parameters without two bounds. It never exceeds that range,
+            initially or when the strategy adapts it.
+        population: points per generation; None for the default of the strategy.
+        bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers per parameter,
+            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that could have both meanings
+            are rejected, except a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
+            never called outside the bounds. Two equal bounds fix a parameter.
+        integers: indices of integer parameters, such as ``[0, 3]``, or a mask. The function gets them
+            rounded. A strategy with one standard deviation per parameter keeps theirs large enough to try
+            other integers.
+        constraints: one or a list of functions g of a point that must be at most 0,
+            ``scipy.optimize.LinearConstraint`` or ``NonlinearConstraint``; or True if the function returns
+            (value, violations), with violations that are at most 0 if a constraint is met, and more negative
+            farther inside. A function g returns one or several numbers; with ``vectorized``, one row per
+            point. The function and all constraints are called at each point, including infeasible ones,
+            which counts as one evaluation. ``best`` of the result is the best feasible point, or the least
+            violated one if there is none. Two equal bounds of SciPy are an equality, met to 1e-6. An
+            equality among violations is two of them, h and -h.
+        budget: maximum number of evaluations, checked at the end of each generation.
+        seconds: time limit, checked at the end of each generation. A generation that exceeds it by more than
+            a tenth (at least 2 s) is dropped.
+        target: stop when a value at least as good as this is found.
+        tolerance: convergence threshold, see :class:`escalade.wings.optimize.stopping.StopRules`.
+        restarts: for cma-es, sep-cma-es, ma-es and xnes: restart after convergence, with doubled populations
+            (``ipop``), or with large and small populations (``bipop``), until the budget is used, the target
+            is found, or the population has doubled nine times.
+        noisy: set this for a function that returns different values at the same point. The noise is measured,
+            and members are evaluated several times if it is too large. The default population is three times
+            the usual one. ``best`` of the result is the centre, ``best_fitness`` the mean of 30 fresh
+            evaluations there, which are part of the budget, and ``interval`` its 95 % interval. That mean
+            must reach the target.
+        vectorized: the function takes all points of a generation, shape (n, dimension), and returns shape
+            (n,).
+        workers: number of worker processes that call the function, each with one thread; 0 calls it in this
+            process. The function is sent by value (cloudpickle), so a script needs no ``__main__`` guard.
+        asynchronous: for cma-es and ma-es: workers never wait for each other. A generation ends with any
+            results as many as it has members, so the same seed gives different points each time. The default
+            population is at least 1.5 per worker.
+        catch: exceptions of the function that count as NaN: a type, a tuple of types, or True for every
+            ``Exception``. ``failures`` of the result counts these points; with ``vectorized``, all points of
+            the call.
+        callback: called after each generation with the :class:`Optimum` so far, whose ``stop_reason`` is
+            empty. It may stop the search by returning True or raising StopIteration, and may modify the
+            arrays.
         recorders: objects with the methods of :class:`escalade.recorders.Recorder`, or names such as
-            ``notebook``, that get a row for each generation. A return in it is a value of the function, an
-            episode a point. Those that write into a run folder are refused: a search has none.
-        verbose: print how the search goes.
-        seed: the same seed gives the same search.
+            ``notebook``. They get a row per generation, in which returns are function values and episodes are
+            points. Recorders that write into a run folder are rejected, because a search has no folder.
+        verbose: print the progress of the search.
+        seed: seed of the search.
 
     Raises:
-        InputError: an argument is impossible; the function gave something other than numbers, or no finite
-            one; or ``seconds`` ended inside the first generation. The message names it.
-        EnvironmentFailure: the function raised what ``catch`` does not name, or it raised at every point of
-            the search so far. The message names the point and the generation.
+        InputError: an argument is invalid, the function returned something other than numbers or no finite
+            number, or ``seconds`` ended in the first generation.
+        EnvironmentFailure: the function raised an exception that is not in ``catch``, or failed at every
+            point so far. The message contains the point and the generation.
 
     Examples:
         >>> import numpy as np
@@ -151,11 +156,11 @@ def optimize(
             population = asynchronous_population(space.dimension, workers)
     if noisy and population is None:
         population = noisy_population(space.dimension)
-    judged: Any = function
+    evaluated: Any = function
     if constraints is not None:
         if noisy or asynchronous:
-            raise InputError("constraints do not work with noisy=True or asynchronous=True: leave one out")
-        judged = ConstrainedFunction(function, constraints, space.length)
+            raise InputError("constraints do not work with noisy=True or asynchronous=True; remove one")
+        evaluated = ConstrainedFunction(function, constraints, space.length)
     options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     plan = plan_search(options, x0, space)
     title = f"{called(function)}: {plan.name}, {counted(space.dimension, 'parameter')}, "
@@ -168,8 +173,8 @@ def optimize(
     )
     with ExitStack() as closing:
         wanted = [*recorders, *(["console"] if verbose else [])]
-        making = partial(FunctionCalls, judged, vectorized=vectorized, tensors=space.tensors, catch=catch)
-        if asynchronous:  # each worker is an engine of its own
+        making = partial(FunctionCalls, evaluated, vectorized=vectorized, tensors=space.tensors, catch=catch)
+        if asynchronous:  # each worker has its own engine
             drawn = seeds(seed, Stream.EPISODE, np.arange(workers)).tolist()
             calls = [making(workers=1, seed=one, least=math.inf) for one in drawn]
         else:
@@ -179,16 +184,16 @@ def optimize(
             closing.enter_context(one)
         announcer = Announcer()
         listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
-        given = space, plan, options, limits, listening, callback
+        arguments = space, plan, options, limits, listening, callback
         usual = Search if constraints is None else ConstrainedSearch
-        search = (AsynchronousSearch if asynchronous else NoisySearch if noisy else usual)(*given)
+        search = (AsynchronousSearch if asynchronous else NoisySearch if noisy else usual)(*arguments)
         for one in calls:
             one.engine.on_note = search.notes.say
         announcer.connect(search.notes.say)
         if plan.note:
             search.notes.say(plan.note)
         if isinstance(search, AsynchronousSearch):
-            search.notes.say("asynchronous: the points depend on the order of the results, not on seed alone")
+            search.notes.say("asynchronous: points depend on the order of the results, not only on the seed")
             return run_asynchronously(search, calls, limits)
         return run_searches([search], calls[0], limits)[0]
 
@@ -210,38 +215,39 @@ def optimize_batch(
     catch: Catch = False,
     seed: int = 0,
 ) -> list[Optimum]:
-    """Search for the smallest (or largest) value of each of many functions of a vector.
+    """Minimise or maximise many functions of a vector at once.
 
-    Every function has a search of its own, all of them with the same options; their generations are turned
-    together. What a search finds depends on its number, its function and ``seed``, not on the others: it is
-    the search of :func:`escalade.optimize` with ``seed + number``, except that searches of more than 256
-    parameters share one table of noise.
+    Each function has its own search with the same options. One call evaluates a generation of all searches.
+    The result of a search depends only on its number, its function and ``seed``: it equals that of
+    :func:`escalade.optimize` with ``seed + number``, except that searches with more than 256 parameters share
+    one noise table.
 
     Args:
-        function: takes the points of all searches that have not ended, shape (rows, dimension), and for each
-            the number of its function, shape (rows,), int64, from 0; it gives values, shape (rows,). It
-            gets numpy arrays, or tensors where ``x0`` is a tensor; they are its own.
-        x0: where to begin, shape (functions, dimension).
-        strategy: as in :func:`escalade.optimize`, for every search, as all that follows.
+        function: takes the points of all unfinished searches, shape (rows, dimension), and the index of the
+            function of each point, shape (rows,), int64. Returns values, shape (rows,). Arguments are numpy
+            arrays, or tensors if ``x0`` is a tensor; the function may modify them.
+        x0: starting points, shape (functions, dimension).
+        strategy: strategy of every search, as in :func:`escalade.optimize`.
         direction: ``minimize`` or ``maximize``.
-        sigma: the first standard deviation, a number or one a parameter.
-        population: points a generation of each search.
-        bounds: of every function's points.
-        budget: evaluations of each function.
-        seconds: time for all of them together.
-        target: a search ends when it finds a value as good as this.
-        tolerance: when a search has converged.
-        restarts: ``ipop`` or ``bipop``: start again after convergence.
-        catch: exceptions that count as NaN does, at every point of the call.
-        seed: the same seed gives the same searches.
+        sigma: initial standard deviation, a number or one per parameter.
+        population: points per generation of each search.
+        bounds: bounds of the points of every function.
+        budget: maximum number of evaluations of each function.
+        seconds: time limit for all searches together.
+        target: value at which a search stops.
+        tolerance: convergence threshold of a search.
+        restarts: ``ipop`` or ``bipop``: restart after convergence.
+        catch: exceptions that count as NaN at every point of the call.
+        seed: seed of the first search.
 
     Returns:
-        An :class:`Optimum` for each function, in order. For a function that gave no finite number its
-        ``best_fitness`` is NaN and its ``best`` the centre.
+        An :class:`Optimum` for each function, in order. If a function returned no finite number,
+        ``best_fitness`` is NaN and ``best`` is the centre.
 
     Raises:
-        InputError: an argument is impossible, or no function gave a finite number at all.
-        EnvironmentFailure: the function raised what ``catch`` does not name, or it raised in every call.
+        InputError: an argument is invalid, or no function returned a finite number.
+        EnvironmentFailure: the function raised an exception that is not in ``catch``, or failed in every
+            call.
 
     Examples:
         >>> import numpy as np
@@ -252,9 +258,7 @@ def optimize_batch(
     """
     check_function(function, "points, numbers")
     if np.ndim(x0) != 2 or 0 in np.shape(x0):
-        raise InputError(
-            f"x0 of shape {np.shape(x0)} must have a row for each function: (functions, dimension)"
-        )
+        raise InputError(f"x0 of shape {np.shape(x0)} must have one row per function: (functions, dimension)")
     limits = Limits(seconds=seconds)
     options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     first, rows = seed_number(seed), list(cast("Sequence[Any]", x0))

@@ -1,4 +1,4 @@
-"""The plan of a search: its options, its strategy, and the schedule of its restarts."""
+"""Plan of a search: its options, its strategy, and the schedule of its restarts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from escalade.training.strategy import factory_of
 from escalade.wings.optimize.space import EarlierPoints, SearchSpace, Start
 
 LARGEST_DOUBLING = 9
-"""The most times that the population doubles."""
+"""Maximum number of times that the population doubles."""
 _FEW, _MANY = 100, 1000  # parameters
-_LONG = 1000  # evaluations for each parameter
+_LONG = 1000  # evaluations per parameter
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SearchOptions:
     """Options of a search, as in :func:`escalade.optimize`.
 
     Raises:
-        InputError: one is impossible; the message names it.
+        InputError: an option is invalid; the message names it.
     """
 
     strategy: str | StrategyFactory
@@ -53,16 +53,16 @@ class SearchOptions:
 
 
 Restarts = Generator[Start, int, None]
-"""A generator of searches, which is sent the number of evaluations that the last one used."""
+"""Generator of searches. It is sent the number of evaluations that the last search used."""
 
 
 class SearchPlan(NamedTuple):
-    """The strategy of a function's searches, and when they begin again."""
+    """Strategy and restarts of the searches on a function."""
 
     name: str
-    """The strategy's name."""
+    """Name of the strategy."""
     note: str
-    """The reason for the strategy that ``auto`` took; empty if the user named one."""
+    """Reason for the strategy selected by ``auto``; empty if the user named one."""
     factory: StrategyFactory
     starts: Restarts
 
@@ -71,7 +71,7 @@ def plan_search(options: SearchOptions, x0: Any, space: SearchSpace) -> SearchPl
     """Plan the searches of one function from ``x0`` in ``space``.
 
     Raises:
-        InputError: options do not fit together; the message names them.
+        InputError: options exclude each other; the message names them.
     """
     strategy, note = options.strategy, ""
     known = isinstance(x0, EarlierPoints)
@@ -83,14 +83,14 @@ def plan_search(options: SearchOptions, x0: Any, space: SearchSpace) -> SearchPl
             restarts=options.restarts is not None,
             population=options.population,
         )
-        note = f"auto takes {strategy}: {why}"
-    if isinstance(strategy, type):  # a class of ours goes by its name
+        note = f"auto selected {strategy}: {why}"
+    if isinstance(strategy, type):  # map classes of Escalade to their names
         home = f"{strategy.__module__}:{strategy.__qualname__}"
         strategy = next((name for name, entry in STRATEGIES.items() if entry.home == home), strategy)
     factory = factory_of(strategy)
     taken = keywords_of(factory)
     if known and taken is not None and "covariance" not in taken:
-        raise InputError("EarlierPoints are for strategy cma-es: give a vector as x0")
+        raise InputError("EarlierPoints needs strategy cma-es; use it, or pass a vector as x0")
     return SearchPlan(called(strategy), note, factory, _restarts(strategy, options, space))
 
 
@@ -99,7 +99,7 @@ def _restarts(strategy: str | StrategyFactory, options: SearchOptions, space: Se
         return once(options.population)
     if callable(strategy) or not STRATEGIES[strategy].restarts:
         able = " or ".join(sorted(name for name, entry in STRATEGIES.items() if entry.restarts))
-        raise InputError(f"restarts={options.restarts!r} is for strategy {able}: leave it out")
+        raise InputError(f"restarts={options.restarts!r} needs strategy {able}; use one of them or remove it")
     first = default_population(space.dimension) if options.population is None else options.population
     return named("restarts", options.restarts, RESTARTS)(first, space.rng)
 
@@ -107,35 +107,35 @@ def _restarts(strategy: str | StrategyFactory, options: SearchOptions, space: Se
 def choose(
     dimension: int, budget: int | None, *, earlier: bool, restarts: bool, population: int | None = None
 ) -> tuple[str, str]:
-    """Return the name of the strategy that ``auto`` takes, and the reason in a few words.
+    """Return the name of the strategy that ``auto`` selects, and a short reason.
 
-    The thresholds are measured in ``benchmarks/strategies.md``: a matrix is worth its evaluations up to a few
-    hundred parameters, and beyond if the budget is long.
+    The thresholds rest on ``benchmarks/strategies.md``: learning a covariance matrix pays off up to a few
+    hundred parameters, and above that with a long budget.
 
     Args:
         dimension: number of parameters.
         budget: number of evaluations; None for no limit.
-        earlier: whether there are earlier points.
-        restarts: whether searches begin again.
-        population: members a generation, if they are given; cr-fm-nes takes pairs of them.
+        earlier: ``x0`` is :class:`EarlierPoints`.
+        restarts: searches restart.
+        population: members per generation, or None for the default. cr-fm-nes needs an even number.
     """
     size = counted(dimension, "parameter")
     if earlier:
-        return "cma-es", "only it takes earlier points"
+        return "cma-es", "only it supports earlier points"
     if dimension <= _FEW:
-        return "cma-es", f"{size} are few enough for a matrix"
+        return "cma-es", f"{size} are few enough for a covariance matrix"
     if restarts:
         name = "ma-es" if dimension <= _MANY else "sep-cma-es"
-        return name, f"it can begin again, and {size} are too many for cma-es"
+        return name, f"it supports restarts, and {size} are too many for cma-es"
     if dimension <= _MANY and budget is not None and budget >= _LONG * dimension:
-        return "ma-es", f"the budget is long enough to learn a matrix of {size}"
+        return "ma-es", f"the budget is long enough to learn a covariance matrix of {size}"
     if population is not None and population % 2:
-        return "lm-ma-es", f"{size} are too many for a matrix, and {population} members are no pairs"
-    return "cr-fm-nes", f"{size} are too many for a matrix"
+        return "lm-ma-es", f"{size} are too many for a covariance matrix, and the population is odd"
+    return "cr-fm-nes", f"{size} are too many for a covariance matrix"
 
 
 def once(population: int | None) -> Restarts:
-    """Yield one search, and no restart."""
+    """Yield one search without restarts."""
     yield Start(population)
 
 
@@ -145,25 +145,25 @@ def ipop(population: int, rng: np.random.Generator) -> Restarts:
     Auger and Hansen 2005, "A Restart CMA Evolution Strategy With Increasing Population Size", CEC 2005.
 
     Args:
-        population: of the first search.
-        rng: not used; the schedule is fixed.
+        population: population of the first search.
+        rng: unused; the schedule is fixed.
     """
     for doublings in range(LARGEST_DOUBLING + 1):
         yield Start(population * 2**doublings)
 
 
 def bipop(population: int, rng: np.random.Generator) -> Restarts:
-    """Two kinds of restarts in turns, whichever has used less: small populations, and large ones.
+    """Alternate between small and large populations; the kind with fewer evaluations so far comes next.
 
     Hansen 2009, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", GECCO 2009, with the
-    numbers of Hansen's pycma. The first search counts as a small one. The large populations double. A small
-    one has ``d * (l / d)**(u**2)`` members (d the default, l the last large population), a first sigma
-    smaller by ``10**(-2 * v)`` (u and v uniform in [0, 1]), and at most half of all evaluations of the large
-    ones.
+    constants of Hansen's pycma. The first search counts as small. Large populations double each time. A small
+    population has ``d * (l / d)**(u**2)`` members, where d is the default and l the last large population.
+    Its first sigma is multiplied by ``10**(-2 * v)``; u and v are uniform in [0, 1]. Its search takes at most
+    half of all evaluations of the large ones.
 
     Args:
-        population: of the first search.
-        rng: where the sizes of small populations come from.
+        population: population of the first search.
+        rng: generator for u and v.
     """
     small = yield Start(population)  # evaluations used by each kind
     large = doublings = 0

@@ -1,4 +1,4 @@
-"""The searches of one call of optimize, generation after generation until a rule says stop; their result."""
+"""Searches of one call of optimize, and their result."""
 
 from __future__ import annotations
 
@@ -34,31 +34,34 @@ from escalade.wings.optimize.stopping import StopRules
 Array = NDArray[np.float64]
 
 _FACTS = ("best_fitness", "strategy", "stop_reason", "evaluations", "failures", "restarts")
-_NUMBERS = 8  # of the best point in a notebook
+_NUMBERS = 8  # of the best point that a notebook shows
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The result of :func:`escalade.optimize`.
+    """Result of :func:`escalade.optimize`.
 
-    ``best`` is the best point, of the kind that ``x0`` is (a numpy array, or a tensor), float64, shape
-    (dimension,), within the bounds; ``best_fitness`` is what the function gave there. ``center`` is the last
-    centre of the search that found it, of the same kind: often the better answer where the function is noisy.
+    ``best`` is the best point, a numpy array or a tensor like ``x0``, float64, shape (dimension,), within the
+    bounds. ``best_fitness`` is the value of the function there. ``center`` is the last centre of the search
+    that found it, which is often the better result on a noisy function.
+
     With ``noisy=True``, ``best`` is that centre, ``best_fitness`` the mean of fresh evaluations there, and
-    ``interval`` the ends of the mean's 95 % interval. Before they are made, as in a callback,
-    ``best_fitness`` is the mean of the last generation, and ``interval`` is None.
-    With ``constraints``, ``best`` is the best ``feasible`` point, or the least violated one, and
-    ``violations`` holds by how much it violates each constraint, 0 if it is met, shape (constraints,).
-    ``history`` holds the best and the mean fitness of each generation, shape (generations, 2).
-    ``evaluations`` counts points, ``failures`` those at which the function raised what ``catch`` names,
-    ``restarts`` the searches after the first. ``strategy`` is the name of what searched.
+    ``interval`` its 95 % interval. Before these evaluations, for example in a callback, ``best_fitness`` is
+    the mean of the last generation, and ``interval`` is None.
 
-    ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or why the
-    last search ended: ``tolx`` (the standard deviations are tiny), ``tolfun`` or ``tolfunhist`` (the
-    fitness changes no more), ``tolxup`` (one without two bounds grew ten thousandfold), ``noeffect`` (they
-    are below the centre's last bit), ``condition`` (the covariance is numerically useless), ``stagnation``
-    or ``generations`` (it took too long), ``diverged`` (its numbers are too large),
-    ``limit`` (a small search of ``bipop`` had used its share).
+    With ``constraints``, ``best`` is the best feasible point, or the least violated one if ``feasible`` is
+    False. ``violations`` are its constraint violations, 0 if a constraint is met, shape (constraints,).
+
+    ``history`` holds the best and the mean fitness of each generation, shape (generations, 2).
+    ``evaluations`` is the number of points, ``failures`` the number of points with an exception in ``catch``,
+    ``restarts`` the number of searches after the first, and ``strategy`` the name of the strategy.
+
+    ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or the
+    reason for the end of the last search: ``tolx`` (tiny standard deviations), ``tolfun`` or ``tolfunhist``
+    (the fitness no longer changes), ``tolxup`` (a standard deviation without two bounds grew by a factor of
+    10,000), ``noeffect`` (standard deviations below the floating-point precision of the centre),
+    ``condition`` (ill-conditioned covariance), ``stagnation`` or ``generations`` (too many generations),
+    ``diverged`` (numbers too large), or ``limit`` (a small search of ``bipop`` used its share).
     """
 
     best: Any
@@ -89,11 +92,11 @@ class Optimum:
 
 Callback = Callable[[Optimum], bool | None]
 
-_OVER = ("target", "budget", "seconds", "callback")  # after these no search begins again
+_FINAL = ("target", "budget", "seconds", "callback")  # reasons that prevent a restart
 
 
 class _Points:
-    """The words of notes of a search."""
+    """Terms for the notes of a search."""
 
     subject = "point"
     unit = "points"
@@ -102,15 +105,15 @@ class _Points:
 
 
 class Search:
-    """One search after another on the same function, and the best that they found.
+    """A search on a function, including its restarts.
 
     Args:
-        space: where searches begin, and how members become points.
-        plan: the strategy, and when a search begins again.
-        options: budget, target, direction and tolerance are read here.
-        limits: the budget of seconds.
-        recorders: get a row for each generation, and notes.
-        callback: called with what is found so far after each generation; True stops.
+        space: starting points, and the conversion of members to points.
+        plan: strategy and restarts.
+        options: options of the search. Only budget, target, direction and tolerance are used here.
+        limits: limit of seconds.
+        recorders: recorders that get notes and a row per generation.
+        callback: called with the result so far after each generation; True stops the search.
     """
 
     def __init__(
@@ -123,53 +126,53 @@ class Search:
         callback: Callback | None = None,
     ) -> None:
         self.reason: str | None = None
-        """The reason that it ended; None while it goes on."""
+        """Reason for its end, or None if it has not ended."""
         self.evaluations = 0
-        """Points whose values are known."""
+        """Number of evaluated points."""
         self.progress = Progress()
-        self._failures = self._begun = 0
+        self._failures = self._searches = 0
         self._new = 0  # evaluations since the last update
         self._space, self._plan, self._options, self._limits = space, plan, options, limits
         self._sign = 1.0 if options.direction == "minimize" else -1.0
         self._recorders, self._callback = recorders, callback
         self.notes = Notes(recorders, self.progress, _Points())
-        self._best, self._best_value = np.empty(0), math.inf  # the value is to be minimised
+        self._best, self._best_value = np.empty(0), math.inf  # the value is minimised
         self._history = array("d")  # the best and the mean of each generation
         self._begin(next(plan.starts))
 
     def _begin(self, start: Start) -> None:
-        self._strategy = self._space.make(self._plan.factory, start, self._begun)
-        self._begun += 1
-        if self._begun > 1:
-            self.notes.say(f"search {self._begun} begins, with population {self._strategy.population_size}")
+        self._strategy = self._space.make(self._plan.factory, start, self._searches)
+        self._searches += 1
+        if self._searches > 1:
+            self.notes.say(f"restart: search {self._searches}, population {self._strategy.population_size}")
         boxed = np.isfinite(self._space.widest)
         self._rules = StopRules(self._strategy, self._options.tolerance, boxed)
-        self._before = self.evaluations  # those of the searches before this one
+        self._before = self.evaluations  # of the previous searches
         self._limit = math.inf if start.budget is None else self._before + start.budget
         if not len(self._best):
-            self._leader = self._strategy  # of the search that found the best, or the only one so far
+            self._leader = self._strategy  # strategy of the search that found the best point, or of the first
 
     def ask(self) -> Array:
         """Return the points of the next generation."""
-        self._asked = time.monotonic()
+        self._generation_start = time.monotonic()
         self._points = self._space.points(write_all(self._strategy.sample()))
         return self._points
 
     def tell(self, values: Values) -> None:
-        """Take the values of those points, and begin another search if this one is over."""
+        """Update with the values of these points, and restart if the search has converged."""
         self._count(values)
         self._end(self._learn(values.numbers))
 
-    def _count(self, told: Values) -> None:
-        self.evaluations += len(told.numbers)
-        self._new += len(told.numbers)
-        if told.words:
-            self._failures += int(told.failed.sum())
-            self.notes.say(f"{told.words}: such points count as the worst", kind="failed")
+    def _count(self, values: Values) -> None:
+        self.evaluations += len(values.numbers)
+        self._new += len(values.numbers)
+        if values.message:
+            self._failures += int(values.failed.sum())
+            self.notes.say(f"{values.message}; such points count as the worst", kind="failed")
 
     def _end(self, reason: str | None) -> None:
-        """Begin another search if there is a reason to end this one; without another, all end."""
-        if reason is None or reason in _OVER:
+        """End the current search if there is a reason, and restart if the reason and the plan allow it."""
+        if reason is None or reason in _FINAL:
             self.reason = reason
             return
         try:
@@ -180,10 +183,10 @@ class Search:
             self._begin(start)
 
     def _learn(self, values: Array) -> str | None:
-        """Take a value for each member; return the reason to end this search, if there is one."""
+        """Update the strategy with a value for each member. Return the reason to end the search, or None."""
         strategy = self._strategy
         self._remember(values)
-        # This generation's: tell moves them on.
+        # Read before the update changes them.
         scales = (strategy.sigma, strategy.lr) if self._recorders else (math.nan, math.nan)
         try:
             self._update(values)
@@ -193,7 +196,7 @@ class Search:
         if self._space.confines:
             confine(strategy, self._space.widest, self._space.narrowest)
         self.progress.generation += 1
-        self.progress.updates += Counts(episodes=self._new, seconds=time.monotonic() - self._asked)
+        self.progress.updates += Counts(episodes=self._new, seconds=time.monotonic() - self._generation_start)
         self._new = 0
         self._record(values, scales)
         reason = "callback" if self._stopped() else self._rules.check(self._sign * values)
@@ -203,7 +206,7 @@ class Search:
         self._strategy.tell(values)
 
     def _stopped(self) -> bool:
-        """Return whether the callback stops the search: by True, or by StopIteration as SciPy's do."""
+        """Return whether the callback stops the search, by True or by StopIteration as in SciPy."""
         try:
             return self._callback is not None and bool(self._callback(self.found()))
         except StopIteration:
@@ -219,13 +222,13 @@ class Search:
         value = float(losses[best])
         self._history.extend((self._sign * value, self._sign * float(losses.mean())))
         if value < self._best_value:
-            self._lead(self._points[known[best]], value)
+            self._set_best(self._points[known[best]], value)
 
-    def _lead(self, point: Array, value: float) -> None:
+    def _set_best(self, point: Array, value: float) -> None:
         self._best, self._best_value, self._leader = point.copy(), value, self._strategy
 
     def _reached(self) -> str | None:
-        """``target``, ``budget`` or ``seconds``, once one of them is reached."""
+        """Return ``target``, ``budget`` or ``seconds`` if it is reached, or None."""
         target, budget = self._options.target, self._options.budget
         if target is not None and self._best_value <= self._sign * target:
             return "target"
@@ -242,7 +245,7 @@ class Search:
             recorder.generation(row)
 
     def found(self) -> Optimum:
-        """Return the best so far; its arrays are the caller's own."""
+        """Return the result so far, with copies of all arrays."""
         center = self._space.points(self._leader.center.double().numpy())
         known = len(self._best) > 0
         own = partial(torch.tensor, device="cpu") if self._space.tensors else np.array
@@ -253,19 +256,17 @@ class Search:
             history=rows_of(self._history),
             evaluations=self.evaluations,
             failures=self._failures,
-            restarts=self._begun - 1,
+            restarts=self._searches - 1,
             stop_reason=self.reason or "",
             strategy=self._plan.name,
         )
 
 
 def run_searches(searches: Sequence[Search], calls: FunctionCalls, limits: Limits) -> list[Optimum]:
-    """Run searches side by side until each has ended, with one call for the points of all.
-
-    The function takes the numbers of the searches beside the points if ``calls`` were made for that.
+    """Run all searches to their ends, with one call per generation for the points of all.
 
     Raises:
-        InputError: the time was up inside the first generation, or no value was usable.
+        InputError: the time limit was reached in the first generation, or no value was usable.
     """
     deadline = calls.engine.on_wait = Deadline()
     try:
@@ -286,29 +287,29 @@ def run_searches(searches: Sequence[Search], calls: FunctionCalls, limits: Limit
 
 
 def cut_short(searches: Sequence[Search], cut: KeyboardInterrupt | TimeUp, limits: Limits) -> None:
-    """End all searches inside a generation.
+    """End all searches in the middle of a generation.
 
     Raises:
-        KeyboardInterrupt: the user ended them before anything was found.
-        InputError: the time did.
+        KeyboardInterrupt: the user interrupted the first generation.
+        InputError: the time limit was reached in the first generation.
     """
     if not all(search.evaluations for search in searches):
         if isinstance(cut, KeyboardInterrupt):
             raise cut
         raise InputError(
-            f"seconds {limits.seconds} ended inside the first generation, so nothing is found: give more"
+            f"the time limit of {limits.seconds} s was reached in the first generation; increase `seconds`"
         ) from None
     for search in searches:
         search.reason = search.reason or ("seconds" if isinstance(cut, TimeUp) else "interrupted")
 
 
 def results(searches: Sequence[Search]) -> list[Optimum]:
-    """Return what each search found.
+    """Return the results of all searches.
 
     Raises:
         InputError: no value was usable.
     """
     found = [search.found() for search in searches]
     if all(math.isnan(one.best_fitness) for one in found):
-        raise InputError("the function gave no finite number up to 1e30 at all: there is nothing to optimise")
+        raise InputError("the function returned no finite number up to 1e30, so there is nothing to optimise")
     return found

@@ -1,9 +1,9 @@
-"""The rules by which a search on a function has converged or cannot go on.
+"""Stopping rules of a search: convergence, stagnation and numerical failure.
 
-The criteria of Hansen's CMA-ES (Hansen 2016, arXiv 1604.00772, appendix B.3; Hansen 2009, "Benchmarking a
-BI-population CMA-ES on the BBOB-2009 function testbed", section 2.4), with the numbers of generations that
-pycma has for stagnation and for the limit. Those of the fitness and of the standard deviations hold for
-every strategy.
+These are the criteria of Hansen's CMA-ES (Hansen 2016, arXiv 1604.00772, appendix B.3; Hansen 2009,
+"Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", section 2.4). The numbers of
+generations for stagnation and for the limit are those of pycma. The rules about fitness and standard
+deviations apply to every strategy.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from escalade.strategies.shaping import usable
 Array = NDArray[np.float64]
 
 GROWTH = 1e4
-"""A standard deviation that has grown by this factor: sigma was far too small, or the search diverges."""
-_LOOKS = 10  # generations from one look at stagnation to the next, which sorts hundreds of numbers
-_YOUNG = 500  # generations before which no search stagnates
+"""Growth of a standard deviation that stops a search: sigma was far too small, or the search diverges."""
+_LOOKS = 10  # generations between checks for stagnation, which sort hundreds of numbers
+_YOUNG = 500  # generations before the first check for stagnation
 
 
 class StopRules:
-    """Watches one search, from its first generation on.
+    """Stopping rules of one search, from its first generation on.
 
     Args:
-        strategy: what searches; those that adapt a covariance stop by more rules than others.
-        tolerance: the search stops when the standard deviations are this fraction of the first ones
-            (``tolx``), when the fitness of the last generations differs by less than this (``tolfun``),
-            or when the best fitness of the last generations differs by less than a tenth of it
+        strategy: strategy of the search. More rules apply to strategies that adapt a covariance.
+        tolerance: the search stops when the standard deviations have shrunk to this fraction of the initial
+            ones (``tolx``), when the fitness of the last generations differs by less than this (``tolfun``),
+            or when the best fitness of the last generations differs by less than a tenth of this
             (``tolfunhist``).
-        boxed: the parameters whose standard deviation is capped by two bounds, bool of shape (dimension,):
-            they may grow from any first value without ``tolxup``, because they cannot diverge.
+        boxed: mask of the parameters with two bounds, shape (dimension,). Their standard deviations are
+            capped and cannot diverge, so ``tolxup`` does not apply to them.
     """
 
     drifting = False
-    """True if the function changes as the search goes on: it may then seem to stagnate."""
+    """True if the function changes during the search, which can look like stagnation."""
 
     def __init__(self, strategy: Strategy, tolerance: float, boxed: NDArray[np.bool_] | bool = False) -> None:
         n, size = strategy.dimension, strategy.population_size
@@ -47,8 +47,8 @@ class StopRules:
         self._free = ~np.broadcast_to(boxed, (n,))
         self._tolerance = tolerance
         self._first = _deviations(strategy).max()
-        self._shaped = False  # until a look at the condition finds one
-        # Generations from one look at the condition to the next: some strategies decompose a matrix for it.
+        self._shaped = False  # True once the strategy has a condition number
+        # Generations between checks of the condition, for which some strategies decompose a matrix.
         self._every = max(1, n // 10) if getattr(strategy, "decomposes", False) else 1
         self._recent = 10 + int(np.ceil(30 * n / size))
         self._patience = int(100 + 100 * n**1.5 / size)
@@ -57,10 +57,10 @@ class StopRules:
         self._median: list[float] = []
 
     def check(self, fitness: Array) -> str | None:
-        """Return the reason to stop after a generation; None to go on.
+        """Return the reason to stop after a generation, or None.
 
         Args:
-            fitness: what the generation's members gave, smaller is better, shape (population,).
+            fitness: fitness of the generation, smaller is better, shape (population,).
         """
         ordered = np.sort(fitness[usable(fitness)])
         middle = len(ordered) // 2
@@ -80,7 +80,7 @@ class StopRules:
         spread = max(recent) - min(recent)
         if len(ordered) and spread < self._tolerance and ordered[-1] - ordered[0] < self._tolerance:
             return "tolfun"
-        # The best of a generation stays what it was while elites live on and no child is better yet.
+        # With elites, an unchanged best value only means that no child is better yet.
         return "tolfunhist" if spread < self._tolerance / 10 and not self._strategy.elitist else None
 
     def _by_scale(self) -> str | None:
@@ -100,7 +100,7 @@ class StopRules:
         return "condition" if condition is not None and condition > CONDITION else None
 
     def _stagnates(self) -> bool:
-        """Return whether neither the best nor the median fitness is better than it was long ago."""
+        """Return whether neither the best nor the median fitness has improved for a long time."""
         count = len(self._best)
         part = max(self._patience // 2, count // 10)
         if not self._shaped or count % _LOOKS or count <= max(_YOUNG, 2 * part):

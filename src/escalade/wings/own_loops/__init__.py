@@ -1,1 +1,1 @@
-"""Strategies for loops of one's own: with a surrogate gradient, or over windows of a long unroll."""
+"""Strategies for custom loops: with a surrogate gradient, or over windows of a long unroll."""

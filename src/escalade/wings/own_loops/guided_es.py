@@ -1,5 +1,7 @@
-"""Guided ES: Maheswaranathan, Metz, Tucker, Choi and Sohl-Dickstein 2019, "Guided evolutionary strategies:
-augmenting random search with surrogate gradients", ICML, arXiv 1806.10230, algorithm 1.
+"""Guided ES: evolution strategies with surrogate gradients.
+
+Maheswaranathan, Metz, Tucker, Choi and Sohl-Dickstein 2019, "Guided evolutionary strategies: augmenting
+random search with surrogate gradients", ICML, arXiv 1806.10230, algorithm 1.
 """
 
 from __future__ import annotations
@@ -24,45 +26,45 @@ from escalade.support.numbers import real_number, whole_number
 from escalade.wings.own_loops.guided_noise import GuidedNoise, orthonormal
 
 Surrogate = Callable[[Tensor], ArrayLike | Tensor]
-"""A function from a copy of the centre, shape (dimension,), to a vector of that shape."""
+"""Function from a copy of the centre, shape (dimension,), to a vector of the same shape."""
 
 
 class GuidedES(OpenAIES):
-    """OpenAI-ES whose noise is longer along gradients that are known, biased or only correlated as they are.
+    """OpenAI-ES with noise that is larger along surrogate gradients.
 
-    A surrogate gradient is any vector that has something to do with the gradient of the fitness: that of
-    another loss, of a relaxed or truncated model, through a straight-through estimator. Its sign and its
-    length do not matter. The last ``guides`` of them span a subspace U, in which a share ``1 - alpha`` of
-    the variance of the noise lies:
+    A surrogate gradient is any vector that correlates with the gradient of the fitness, even if it is biased:
+    the gradient of a different loss, of a relaxed or truncated model, or of a straight-through estimator. Its
+    sign and its length do not matter. The last ``guides`` surrogate gradients span a subspace U, which
+    contains a share ``1 - alpha`` of the variance of the noise:
 
         ``noise ~ N(0, alpha * I + (1 - alpha) * dimension / k * U U')``
 
-    which is the paper's equation 3, times ``dimension``: members are as far from the centre as those of
-    OpenAI-ES with the same sigma. k is the number of independent ones among them: fewer than ``guides`` in
-    the first generations. The gradient is estimated from this noise as there, without the paper's factor
-    ``beta``, which ``lr`` is for.
+    This is the paper's equation 3, times ``dimension``, so that members are as far from the centre as those
+    of OpenAI-ES with the same sigma. k is the number of linearly independent surrogate gradients, which is
+    below ``guides`` in the first generations. The gradient is estimated from this noise as in OpenAI-ES; the
+    paper's factor ``beta`` is part of ``lr``.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, even: two for each direction.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, an even number (two per direction).
         sigma: standard deviation of the noise before it is stretched: a number, a schedule or its text.
-        surrogate: called with a copy of the centre once a generation, on the thread that asks; it gives the
-            surrogate gradient, shape (dimension,). Gradients are enabled, and the global generators
-            seeded for the generation.
-        guides: how many of the last surrogate gradients span the subspace (k in the paper). Of few, each gets
-            so much of the noise that it drowns all other directions.
-        alpha: share of the variance that lies in all directions, above 0; 1 is OpenAI-ES.
-        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness less its mean).
-        **descent: the optimiser's settings, and the common ones, of :class:`DescentStrategy`.
+        surrogate: function that returns the surrogate gradient, shape (dimension,). It is called once per
+            generation with a copy of the centre, in the thread of :meth:`ask`, with gradients enabled and the
+            global generators seeded for the generation.
+        guides: number of surrogate gradients that span the subspace (k in the paper). With few, each one gets
+            so much of the noise that all other directions are drowned out.
+        alpha: share of the variance in all directions, above 0; 1 is OpenAI-ES.
+        shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).
+        **descent: settings of the optimiser, and common settings, of :class:`DescentStrategy`.
 
     Raises:
-        InputError: an argument is impossible, or the surrogate gave no finite vector of the centre's shape;
-            the message names it.
+        InputError: an argument is invalid, or the surrogate did not return a finite vector of the centre's
+            shape; the message names it.
 
     Examples:
         >>> import torch
         >>> target = torch.linspace(-1, 1, 1000)
-        >>> def surrogate(center):  # half of it is right
+        >>> def surrogate(center):  # half of it is correct
         ...     return torch.where(torch.arange(1000) % 2 == 0, center - target, torch.randn(1000))
         >>> es = GuidedES(torch.zeros(1000), 20, 0.01, surrogate=surrogate, lr=0.02)
         >>> for _ in range(100):
@@ -95,29 +97,29 @@ class GuidedES(OpenAIES):
             raise InputError(f"alpha {alpha} must be above 0 and at most 1")
         shape, dtype = (self.guides, self.dimension), self.center.numpy().dtype
         self.gradients: NDArray[np.floating] = np.zeros(shape, dtype)
-        """The last surrogate gradients, the newest last, shape (guides, dimension); zeros at first."""
-        self.guided = 0  # one more than the generation that the newest of them belongs to
+        """Last surrogate gradients, newest last, shape (guides, dimension); initially zeros."""
+        self.guided = 0  # generation of the newest one, plus 1
 
     def members(self) -> GaussianPopulation:
         if self.guided != self.generation + 1:
-            self.gradients = np.vstack([self.gradients[1:], self._ask_surrogate()])
+            self.gradients = np.vstack([self.gradients[1:], self._surrogate_gradient()])
             self.guided = self.generation + 1
         basis = orthonormal(self.gradients).astype(self.gradients.dtype)
         return replace(super().members(), source=GuidedNoise(self.perturbation, basis, self.alpha))
 
-    def _ask_surrogate(self) -> NDArray[np.floating]:
-        """Return this generation's surrogate gradient.
+    def _surrogate_gradient(self) -> NDArray[np.floating]:
+        """Return the surrogate gradient of this generation.
 
         Raises:
-            InputError: it has another shape, or is not finite.
+            InputError: it has a wrong shape or is not finite.
         """
         seed = int(seeds(self.seed, Stream.STRATEGY, self.generation))
         with generators_seeded(seed), torch.enable_grad():
-            given = self.surrogate(self.center.clone())
-        gradient = as_tensor(given, "the surrogate gradient").to(self.center)
+            returned = self.surrogate(self.center.clone())
+        gradient = as_tensor(returned, "the surrogate gradient").to(self.center)
         if gradient.shape != self.center.shape or not bool(gradient.isfinite().all()):
             raise InputError(
                 f"the surrogate gradient of generation {self.generation + 1} must be {self.dimension} finite "
-                f"numbers, one a parameter, not {given!r:.100}"
+                f"numbers, one per parameter, not {returned!r:.100}"
             )
         return np.array(gradient.numpy())

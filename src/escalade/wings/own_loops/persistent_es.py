@@ -1,7 +1,9 @@
-"""Persistent ES: Vicol, Metz and Sohl-Dickstein 2021, "Unbiased gradient estimation in unrolled computation
-graphs with persistent evolution strategies", arXiv 2112.13835, algorithm 2; and the generalised form of Li,
-Harrison, Sohl-Dickstein, Smith and Metz 2023, "Variance-reduced gradient estimation via noise-reuse in online
-evolution strategies", arXiv 2304.12180.
+"""Persistent ES and noise-reuse ES: gradient estimates for long unrolls from short windows.
+
+Vicol, Metz and Sohl-Dickstein 2021, "Unbiased gradient estimation in unrolled computation graphs with
+persistent evolution strategies", arXiv 2112.13835, algorithm 2; generalised by Li, Harrison, Sohl-Dickstein,
+Smith and Metz 2023, "Variance-reduced gradient estimation via noise-reuse in online evolution strategies",
+arXiv 2304.12180.
 """
 
 from __future__ import annotations
@@ -27,31 +29,31 @@ Counts = NDArray[np.int64]
 
 
 class PersistentES(DescentStrategy):
-    """Gradient ascent on the fitness of a long unroll, from a short window of it in each generation.
+    """Gradient ascent on the fitness of a long unroll, from one short window per generation.
 
-    An unroll is a computation with an inner state, such as a training run or a simulation, cut into
-    ``windows`` equal parts. In a generation each member runs the next window of its own unroll, from the
-    state that it left; its fitness is that of this window alone. The user keeps the states, one for each
-    member; where :attr:`fresh` is true the member begins a new unroll. With ``xi_k`` the sum of all noise of
-    pair k since its unroll began, the gradient is estimated as
+    An unroll is a computation with an inner state, such as a training run or a simulation, divided into
+    ``windows`` equal parts. In each generation, each member continues its own unroll by one window. Its
+    fitness is that of this window only. The user stores the states of the members; a member starts a new
+    unroll if :attr:`fresh` is true. With ``xi_k``, the sum of all noise of pair k since the start of its
+    unroll, the gradient estimate is
 
         ``1 / (population * sigma) * sum_k (fitness_k+ - fitness_k-) * xi_k``
 
-    so it is not biased towards what pays at once, as an evolution strategy on windows alone is. With
-    ``hold`` equal to ``windows`` a pair keeps its noise for a whole unroll: noise-reuse ES, whose
-    gradient varies less (Li et al. 2023). Pairs begin their unrolls one after the other, spread over
-    the windows, so that each generation sees all parts of an unroll.
+    Unlike an evolution strategy on single windows, it is not biased towards short-term fitness. If ``hold``
+    equals ``windows``, a pair keeps its noise for a whole unroll. This is noise-reuse ES, whose gradient has
+    a lower variance (Li et al. 2023). Pairs start their unrolls at different times, so that each generation
+    covers all parts of an unroll.
 
     Args:
-        x0: the first centre, shape (dimension,).
-        population: members a generation, even: two for each noise.
+        x0: initial centre, shape (dimension,).
+        population: members per generation, an even number (two per noise vector).
         sigma: standard deviation of the noise.
-        windows: the number of windows of an unroll.
-        hold: windows for which a pair keeps its noise: 1 is persistent ES.
-        **descent: the optimiser's settings, and the common ones, of :class:`DescentStrategy`.
+        windows: number of windows in an unroll.
+        hold: number of windows for which a pair keeps its noise; 1 is persistent ES.
+        **descent: settings of the optimiser, and common settings, of :class:`DescentStrategy`.
 
     Raises:
-        InputError: an argument is impossible; the message names it.
+        InputError: an argument is invalid; the message names it.
 
     Examples:
         >>> import torch
@@ -66,7 +68,7 @@ class PersistentES(DescentStrategy):
     """
 
     antithetic = True
-    grows = False  # a member has a state
+    grows = False  # members have states
 
     def __init__(
         self,
@@ -90,14 +92,14 @@ class PersistentES(DescentStrategy):
 
     @property
     def ages(self) -> Counts:
-        """Windows that each pair has behind it in its unroll, shape (population / 2,)."""
+        """Number of completed windows in the current unroll of each pair, shape (population / 2,)."""
         pairs = self.population_size // 2
         ahead = np.arange(pairs) * self.windows // pairs
         return np.minimum((self.generation + ahead) % self.windows, self.generation)
 
     @property
     def fresh(self) -> NDArray[np.bool_]:
-        """True for each member that begins a new unroll in this generation, shape (population,)."""
+        """True for members that start a new unroll in this generation, shape (population,)."""
         return np.repeat(self.ages == 0, 2)
 
     def members(self) -> HeldPopulation:
@@ -109,7 +111,7 @@ class PersistentES(DescentStrategy):
         weights, ages = differences(fitness), self.ages
         total = np.zeros(self.dimension, dtype=self.center.numpy().dtype)
         for back in range(int(ages.max()) + 1):
-            # Noise that pairs took up so many generations ago, and which belongs to their present unroll.
+            # Noise that pairs drew this many generations ago, within their current unroll.
             drawn = (ages >= back) & ((ages - back) % self.hold == 0)
             if drawn.any():
                 draws = self.perturbation.draw(
@@ -122,7 +124,7 @@ class PersistentES(DescentStrategy):
 
 @dataclass(frozen=True)
 class HeldPopulation(Around, Addressed):
-    """Mirrored pairs, each with the noise of the generation in which it took it up (``since``)."""
+    """Mirrored pairs, each with the noise of generation ``since``, in which it drew its noise."""
 
     center: Center
     scale: float

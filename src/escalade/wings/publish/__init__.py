@@ -1,1 +1,1 @@
-"""Policies for others: ONNX and TorchScript, and repositories of Hugging Face."""
+"""Sharing of policies: ONNX, TorchScript, torch.export, and Hugging Face repositories."""

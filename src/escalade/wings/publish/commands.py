@@ -20,22 +20,21 @@ from escalade.support.output import printing, say
 
 
 def add_export(commands: Any) -> None:
-    """``escalade export``."""
+    """Add the command ``export``."""
     parser = add_command(
         commands,
         "export",
         "RUN",
         _export,
-        more="Normaliser and action map are inside. Before the file is kept, 1,000 observations must\n"
-        "give what the policy gives, to 1e-5.",
+        more="The file includes the normaliser and the action map. It is only written if its outputs equal\n"
+        "those of the policy on 1,000 observations, with a tolerance of 1e-5.",
         examples=["runs/CartPole-v1/first --output agent.pt2"],
     )
-    parser.add_argument("run", metavar="RUN", help="folder of the run, a policy's file, or zoo:NAME")
-    add_argument(
-        parser, "--format", "{onnx,torchscript,torch-export}", "kind of file", "as FILE ends, or onnx"
-    )
-    add_argument(parser, "--output", "FILE", "the file", "in the run's folder")
-    add_argument(parser, "--checkpoint", "best|latest|GENERATION", "whose policy", LATEST)
+    parser.add_argument("run", metavar="RUN", help="run folder, policy file, or zoo:NAME")
+    formats = "{onnx,torchscript,torch-export}"
+    add_argument(parser, "--format", formats, "file format", "by the extension of FILE, or onnx")
+    add_argument(parser, "--output", "FILE", "output file", "in the run folder")
+    add_argument(parser, "--checkpoint", "best|latest|GENERATION", "checkpoint of the policy", LATEST)
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: a line of text)")
 
 
@@ -52,49 +51,49 @@ def _export(parsed: argparse.Namespace) -> int:
         return 0
     apart = f"{made.largest_difference:.2g}"
     whose = "policy" if of is None else policy_called(of)
-    say(f"{made.path}: differs from the {whose} by {apart} at most, on {OBSERVATIONS:,} observations")
+    say(f"{made.path}: differs from the {whose} by at most {apart} on {OBSERVATIONS:,} observations")
     if made.state is not None:
-        say(f"{made.state}: the state that an episode begins with")
+        say(f"{made.state}: initial state of an episode")
     return 0
 
 
 def add_zoo(commands: Any) -> None:
-    """``escalade zoo``."""
+    """Add the command ``zoo``."""
     parser = add_command(
         commands,
         "zoo",
         "",
         _zoo,
-        more="Their names, such as zoo:CartPole-v1, stand wherever a run is read: eval, render, export,\n"
-        "train --from, push.",
+        more="Names such as zoo:CartPole-v1 can replace a run folder in eval, render, export, push and\n"
+        "train --from.",
         examples=["", "--json"],
     )
     parser.add_argument("--json", action="store_true", help="print a JSON list (default: a table)")
 
 
 def add_push(commands: Any) -> None:
-    """``escalade push``."""
-    more = "The repository holds policy, config, a model card, and the film that 'escalade render' made."
+    """Add the command ``push``."""
+    more = "Uploads the policy, the config, a model card, and the film of 'escalade render' if there is one."
     examples = ["runs/CartPole-v1/first someone/cartpole", "zoo:HalfCheetah-v5 someone/cheetah"]
     parser = add_command(commands, "push", "RUN REPO", _push, more=more, examples=examples)
-    parser.add_argument("run", metavar="RUN", help="folder of the run, or zoo:NAME")
-    parser.add_argument("repo", metavar="REPO", help="the repository, OWNER/NAME; made where there is none")
+    parser.add_argument("run", metavar="RUN", help="run folder, or zoo:NAME")
+    parser.add_argument("repo", metavar="REPO", help="repository, as OWNER/NAME; created if needed")
 
 
 def add_pull(commands: Any) -> None:
-    """``escalade pull``."""
-    more = "The folder can be given to eval, render, export and train --from. What names code is refused."
+    """Add the command ``pull``."""
+    more = "Use the folder with eval, render, export and train --from. Configs that name code are rejected."
     parser = add_command(
         commands, "pull", "REPO", _pull, more=more, examples=["someone/cartpole --output cartpole"]
     )
-    parser.add_argument("repo", metavar="REPO", help="the repository, OWNER/NAME")
-    add_argument(parser, "--output", "FOLDER", "a new folder", "the repository's NAME, here")
+    parser.add_argument("repo", metavar="REPO", help="repository, as OWNER/NAME")
+    add_argument(parser, "--output", "FOLDER", "new folder", "NAME in the working folder")
 
 
 def _zoo(parsed: argparse.Namespace) -> int:
-    listed = [facts(name) for name in zoo_names()]
+    policies = [facts(name) for name in zoo_names()]
     if parsed.json:
-        say(json.dumps(listed))
+        say(json.dumps(policies))
         return 0
     from rich.console import Console
     from rich.table import Column, Table
@@ -102,29 +101,29 @@ def _zoo(parsed: argparse.Namespace) -> int:
     titles = ("name", "strategy", "target", "return", "weights", "bytes")
     columns = (*(Column(title, no_wrap=True) for title in titles), Column("environment"))
     table = Table(*columns, box=None, pad_edge=False)
-    for found in listed:
+    for found in policies:
         env = found["env"] + (f" {json.dumps(found['env_kwargs'])}" if found["env_kwargs"] else "")
         score = f"{number(found['return_mean'])} ± {number(found['return_std'])}"
         sizes = (f"{found[key]:,}" for key in ("parameters", "bytes"))
         table.add_row(found["name"], found["strategy"], number(found["target_return"]), score, *sizes, env)
     with printing():
-        Console(width=120, emoji=False).print(table)  # of narrower terminals, lines go on below
-    say("Mean and deviation of 100 fresh episodes: 'escalade eval NAME' plays them again.")
+        Console(width=120, emoji=False).print(table)  # narrower terminals wrap the lines
+    say("Returns are mean ± deviation of 100 fresh episodes; to repeat them: escalade eval NAME")
     return 0
 
 
 def facts(name: str) -> dict[str, Any]:
-    """A policy in numbers: its task, score, size, and the command that trained it."""
+    """Return facts about a policy: its task, score, size, and the command that trained it."""
     folder = RunFolder.open(ZOO_PREFIX + name)
     config, summary = read_config(folder), folder.read_summary()
     weights = with_prefix("network.", read(folder.policy).tensors)
     target = presets.read(name).options["target_return"]
-    given: dict[str, Any] = {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
-    given["seed"] = config.seed
-    if config.target_return != target:  # docs/zoo.md says why
-        given["target_return"] = config.target_return
+    options: dict[str, Any] = {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
+    options["seed"] = config.seed
+    if config.target_return != target:  # see docs/zoo.md
+        options["target_return"] = config.target_return
     typed = ["escalade", "train", config.env]
-    for option, value in given.items():
+    for option, value in options.items():
         typed += words(option, value)
     return {
         "name": ZOO_PREFIX + name,
@@ -154,5 +153,5 @@ def _pull(parsed: argparse.Namespace) -> int:
     from escalade.wings.publish.hub import pull
 
     folder = pull(parsed.repo, parsed.output)
-    say(f"{folder}: play it with 'escalade eval {shlex.quote(str(folder))}'")
+    say(f"saved in {folder}; to evaluate it: escalade eval {shlex.quote(str(folder))}")
     return 0

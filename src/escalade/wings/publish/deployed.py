@@ -1,4 +1,4 @@
-"""A policy as one module of plain torch: what is written into files that need no Escalade."""
+"""A policy as one module of plain torch, for exported files."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from escalade.policies.policy import Policy, network_inputs
 from escalade.policies.population.layout import copy_module
 from escalade.support.exact import cpu_by_default
 
-_EXAMPLE_ROWS = 2  # torch.export takes a batch of 1 for a fixed size
+_EXAMPLE_ROWS = 2  # torch.export treats a batch size of 1 as fixed
 
 
 class DeployedPolicy(nn.Module):
-    """Observations to actions: normalisation, network and action map, without anything of numpy.
+    """Maps observations to actions: normalisation, network and action map in one torch module.
 
-    ``forward(observation, *state)`` gives ``(action, output, *next_state)``. Every tensor has the batch
-    first. ``observation`` is what :meth:`Policy.forward` takes, ``output`` what the network gave, and
-    ``action`` what the environment takes. The state is a flat list of tensors, none for a network without
-    one. These have names in files: ``inputs`` and ``outputs``.
+    ``forward(observation, *state)`` returns ``(action, output, *next_state)``. The first dimension of every
+    tensor is the batch. ``observation`` is as in :meth:`Policy.forward`, ``output`` is the output of the
+    network, and ``action`` is an action of the environment. The state is a flat list of tensors, which is
+    empty for a stateless network. ``inputs`` and ``outputs`` are the names of these tensors in exported
+    files.
 
     Args:
-        policy: copied, so that it stays as it is.
+        policy: policy to copy.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -50,36 +51,36 @@ class DeployedPolicy(nn.Module):
             first = policy.network.initial_state(0) if policy.stateful else ()  # type: ignore[operator]
         self._like: State = map_state(torch.clone, first)
         self.first_state = [part.detach().clone() for part in tensors_of(first)]
-        """The state that an episode with the seed 0 begins with, without a batch dimension."""
+        """Initial state of an episode with seed 0, without a batch dimension."""
 
         states = range(len(self.first_state))
         self.inputs = ["observation", *(f"state_{number}" for number in states)]
         self.outputs = ["action", "output", *(f"next_state_{number}" for number in states)]
 
     def example(self) -> tuple[Tensor, ...]:
-        """Observations of zeros, and the first state, for a batch."""
+        """Return zero observations and the initial state, for a batch."""
         space = self.observation_space
         seen = np.zeros((_EXAMPLE_ROWS, *observation_shape(space)), observation_dtype(space))
         states = [part.expand(_EXAMPLE_ROWS, *part.shape).clone() for part in self.first_state]
         return torch.from_numpy(seen), *states
 
     def forward(self, observation: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
-        """Actions, raw outputs and the next state."""
+        """Return actions, outputs of the network and the next state."""
         seen = network_inputs(self, observation)
         if not self.stateful:
             output = self.network(seen)
             return self.map(output), output
-        given = iter(state)
-        output, after = self.network(seen, map_state(lambda _: next(given), self._like))
+        parts = iter(state)
+        output, after = self.network(seen, map_state(lambda _: next(parts), self._like))
         return self.map(output), output, *tensors_of(after)
 
 
 def _map_of(actions: ActionMap) -> Callable[[Tensor], Tensor]:
-    """The action map, as :meth:`ActionMap.compile` makes it of numpy, of torch."""
+    """Return the action map in torch. :meth:`ActionMap.compile` returns the same map in numpy."""
     space, compiled = actions.space, actions.compile()
     if actions.parts:
         raise InputError(
-            f"actions of a {type(space).__name__} cannot be exported; load the policy with escalade.load"
+            f"actions of type {type(space).__name__} cannot be exported; use the policy with escalade.load"
         )
     if isinstance(space, spaces.Discrete):
         return _choice([np.arange(space.n) + space.start], ())
@@ -95,7 +96,7 @@ def _map_of(actions: ActionMap) -> Callable[[Tensor], Tensor]:
 
 
 def _choice(groups: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
-    """The value of the largest output in each group of outputs."""
+    """Return a function that selects the value of the largest output in each group."""
     sizes, values = [len(of) for of in groups], torch.from_numpy(np.concatenate(groups))
     firsts = torch.tensor([0, *np.cumsum(sizes)[:-1].tolist()])
 
@@ -107,7 +108,7 @@ def _choice(groups: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> Callable[
 
 
 def _bounded(compiled: Any) -> Callable[[Tensor], Tensor]:
-    """Numbers within the bounds of a Box."""
+    """Return a function that maps outputs to numbers within the bounds of a Box."""
     names = ("low", "high", "middle", "half")
     low, high, middle, half = (torch.from_numpy(np.array(getattr(compiled, name))) for name in names)
     maps = {name: torch.from_numpy(np.array(chosen)) for name, chosen in sorted(compiled.maps.items())}
@@ -117,9 +118,9 @@ def _bounded(compiled: Any) -> Callable[[Tensor], Tensor]:
         mapped = raw
         for name, chosen in maps.items():
             mapped = torch.where(chosen, middle + half * _SQUASHED[name](raw), mapped)
-        kept = torch.minimum(torch.maximum(mapped.to(inner), low), high)
-        kept = torch.round(kept) if compiled.whole else kept
-        return kept.to(dtype).reshape(raw.shape[0], *compiled.shape)
+        clipped = torch.minimum(torch.maximum(mapped.to(inner), low), high)
+        clipped = torch.round(clipped) if compiled.whole else clipped
+        return clipped.to(dtype).reshape(raw.shape[0], *compiled.shape)
 
     return bounded
 

@@ -1,4 +1,4 @@
-"""Take a trained policy elsewhere: a file that needs no Escalade, checked against the policy first."""
+"""Export a policy to a file that can be used without Escalade, verified against the policy."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from escalade.wings.publish.deployed import DeployedPolicy
 
 OBSERVATIONS: Final = 1000
 TOLERANCE: Final = 1e-5
-"""The most that outputs may differ by: of numbers above 1, relative to them."""
+"""Maximum difference of outputs, relative for numbers above 1."""
 _ROWS = 50  # observations in a batch of the check
 
 Arrays = list[NDArray[Any]]
 Runner = Callable[[Arrays], Arrays]
-"""Runs an exported file: observations and state in, actions, outputs and next state out."""
+"""Runs an exported file: maps observations and state to actions, outputs and next state."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """The file that was written, and how far it is from the policy."""
+    """Result of :func:`export`."""
 
     path: Path
     largest_difference: float
     """Largest difference from the policy, over all outputs and actions in the check."""
     state: Path | None
-    """The file of the state that an episode begins with; None for a policy without one."""
+    """File with the initial state of an episode; None for a stateless policy."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +71,20 @@ def export(
     checkpoint: str | int = "latest",
     network: nn.Module | None = None,
 ) -> Exported:
-    """Write a run's unperturbed policy into a file for ONNX or for torch alone; see :func:`export_policy`.
+    """Export the policy of a run (its centre) as ONNX or for plain torch; see :func:`export_policy`.
 
     Args:
-        run: the run's folder, what :func:`escalade.train` returned, or a policy's file.
-        format: ``onnx``, ``torchscript`` or ``torch-export``; by default as ``output`` ends (``.onnx``,
-            ``.pt``, ``.pt2``), or ``onnx``.
-        output: the file. When not given it lies beside the run's other files, with the format's ending, and
-            is called ``policy`` of the latest policy, ``best`` of the best, ``policy-N`` of generation N's.
+        run: run folder, result of :func:`escalade.train`, or policy file.
+        format: ``onnx``, ``torchscript`` or ``torch-export``. The default follows from the extension of
+            ``output`` (``.onnx``, ``.pt``, ``.pt2``), or is ``onnx``.
+        output: path of the file. The default is a file in the run folder: ``policy`` for the latest policy,
+            ``best`` for the best, ``policy-N`` for generation N, with the extension of the format.
         checkpoint: ``latest``, ``best`` or a generation.
-        network: a module like the one that was trained, where that was the user's own.
+        network: a module like the trained one, if that is user-defined.
 
     Raises:
-        InputError: there is no such run, checkpoint or format, ``output`` has another format's ending, a
-            package is missing, or what was exported differs from the policy.
+        InputError: the run, checkpoint or format does not exist, ``output`` has the extension of a different
+            format, a package is missing, or the exported policy differs from the original.
     """
     format = chosen_format(format, None if output is None else os.fspath(output))
     file = None if output is None else path_of(output).absolute()
@@ -102,7 +102,7 @@ def export(
 
 
 def _policy(saved: SavedPolicy, folder: RunFolder, network: nn.Module | None) -> Policy:
-    """Return the policy, without the environment if a policy's file of the run describes its spaces."""
+    """Return the policy. The environment is not created if a policy file of the run describes its spaces."""
     described = [file for file in (folder.policy, folder.best) if file.is_file()]
     if described and ":" not in saved.config.policy:
         return saved.fill(load(described[0], network))
@@ -110,10 +110,10 @@ def _policy(saved: SavedPolicy, folder: RunFolder, network: nn.Module | None) ->
 
 
 def chosen_format(format: str | None, output: str | None) -> str:
-    """Return the format by name or by the ending of ``output``; ``onnx`` if neither says.
+    """Return the format by name or by the extension of ``output``, or ``onnx``.
 
     Raises:
-        InputError: there is no such format, or the ending is another one's.
+        InputError: the format does not exist, or the extension belongs to a different one.
     """
     endings = {how.suffix.rpartition(".")[2]: name for name, how in FORMATS.items()}
     meant = endings.get((output or "").rpartition(".")[2].lower())
@@ -121,24 +121,25 @@ def chosen_format(format: str | None, output: str | None) -> str:
         return meant or "onnx"
     named("format", format, FORMATS)
     if meant not in (None, format):
-        raise InputError(f"`output` {output} has the ending of format {meant}, not of {format}: give another")
+        raise InputError(f"`output` {output} has the extension of format {meant}, not {format}; change one")
     return format
 
 
 def export_policy(policy: Policy, format: str, output: Path, facts: dict[str, Any] | None = None) -> Exported:
-    """Write ``policy`` into ``output`` in one of :data:`FORMATS`, checked on 1,000 observations.
+    """Write ``policy`` into ``output`` in one of :data:`FORMATS`, verified on 1,000 observations.
 
-    The file takes ``observation`` and ``state_0`` and so on, each with a batch first, and gives ``action``,
-    ``output`` (what the network gave) and ``next_state_0`` and so on.
+    The inputs of the file are ``observation`` and ``state_0``, ``state_1``, ..., each with a batch as first
+    dimension. The outputs are ``action``, ``output`` (of the network) and ``next_state_0``, ...
 
     Args:
-        policy: to write.
+        policy: the policy.
         format: a key of :data:`FORMATS`.
-        output: the file; a stateful policy's first state goes beside it, into ``.state.safetensors``.
+        output: path of the file. The initial state of a stateful policy is written beside it, into
+            ``.state.safetensors``.
         facts: further metadata of the file.
 
     Raises:
-        InputError: there is no such format, a package is missing, or the policy cannot be exported.
+        InputError: the format does not exist, a package is missing, or the policy cannot be exported.
         StorageFailure: the disk is full.
     """
     how = named("format", format, FORMATS)
@@ -148,9 +149,9 @@ def export_policy(policy: Policy, format: str, output: Path, facts: dict[str, An
         try:
             data = how.save(module, _facts(policy, facts or {}))
             run = how.load(data)
-        except Exception as problem:  # whatever the exporter makes of a module of the user's
-            said = " ".join(str(problem).split())[:300]
-            raise InputError(f"the policy cannot be exported as {format}: {said}") from problem
+        except Exception as problem:  # exporters raise anything on modules of the user
+            reason = " ".join(str(problem).split())[:300]
+            raise InputError(f"the policy cannot be exported as {format}: {reason}") from problem
         largest = _compare(policy, module, run)
     write_bytes(output, data)
     state = output.with_suffix(".state.safetensors") if module.first_state else None
@@ -167,35 +168,35 @@ def _facts(policy: Policy, facts: dict[str, Any]) -> dict[str, str]:
         "env": policy.env_id,
         "observation_space": json.dumps(describe(policy.observation_space)),
         "action_space": json.dumps(describe(policy.actions.space)),
-        "action_choice": "best",  # also of a policy that draws: whoever wants draws takes them of the outputs
+        "action_choice": "best",  # also for sampling policies; users can sample from the outputs
     }
     return about | {name: str(value) for name, value in facts.items()}
 
 
 def _compare(policy: Policy, module: DeployedPolicy, run: Runner) -> float:
-    """The largest difference from the policy, whose every step goes on from its own state.
+    """Return the largest difference from the policy. Every step starts from the policy's own state.
 
-    Actions are compared with what the action map makes of the file's own outputs: where two outputs are as
-    good as equal, a last bit may choose another action.
+    Actions are compared with those of the action map for the file's outputs, because rounding decides between
+    two outputs that are almost equal.
 
     Raises:
-        InputError: it is too large.
+        InputError: the difference is too large.
     """
-    chance, action_map, largest = np.random.default_rng(0), policy.actions.compile(), 0.0
+    rng, action_map, largest = np.random.default_rng(0), policy.actions.compile(), 0.0
     state = policy.first_state([0] * _ROWS) if policy.stateful else None
     for _ in range(OBSERVATIONS // _ROWS):
-        seen = _observations(policy, _ROWS, chance)
+        seen = _observations(policy, _ROWS, rng)
         with torch.no_grad():
-            given = policy(torch.from_numpy(seen), state)
-        expected, after = given if policy.stateful else (given, None)
+            result = policy(torch.from_numpy(seen), state)
+        expected, after = result if policy.stateful else (result, None)
         before = [] if state is None else [part.numpy() for part in tensors_of(state)]
         try:
             action, output, *moved = run([seen, *before])
-        except Exception as problem:  # what was traced may hold the size of a batch
-            said = " ".join(str(problem).split())[-300:]
+        except Exception as problem:  # a traced module may contain a fixed batch size
+            reason = " ".join(str(problem).split())[-300:]
             raise InputError(
-                f"what was exported fails on a batch of {_ROWS} ({said}): in forward, take sizes from "
-                "x.shape, which is traced, and not from len(x)"
+                f"the exported policy fails on a batch of {_ROWS} ({reason}); in forward, read sizes from "
+                "x.shape, which is traced, instead of len(x)"
             ) from problem
         pairs = [(expected.numpy(), output), (action_map(output), action)]
         if after is not None:
@@ -204,14 +205,14 @@ def _compare(policy: Policy, module: DeployedPolicy, run: Runner) -> float:
         state = after
     if not largest <= TOLERANCE:
         raise InputError(
-            f"what was exported differs from the policy by {largest:.2g}, and at most {TOLERANCE:g} is "
-            "allowed: it is not written"
+            f"the exported policy differs from the original by {largest:.2g}, more than {TOLERANCE:g}; no "
+            "file was written"
         )
     return largest
 
 
 def _difference(wanted: NDArray[Any], got: NDArray[Any]) -> float:
-    """Return the largest difference; NaN if only one of the two is no number somewhere."""
+    """Return the largest difference, or NaN if only one of two numbers is NaN."""
     if wanted.shape != got.shape:
         return np.inf
     first, second = wanted.astype(np.float64), got.astype(np.float64)
@@ -221,14 +222,14 @@ def _difference(wanted: NDArray[Any], got: NDArray[Any]) -> float:
     return float(np.where(same, 0.0, apart).max(initial=0.0))
 
 
-def _observations(policy: Policy, count: int, chance: np.random.Generator) -> NDArray[Any]:
-    """Observations as the policy gets them: where it normalises, around what it was trained on."""
+def _observations(policy: Policy, count: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Return random observations. If the policy normalises, they have the distribution of its training."""
     space = policy.observation_space
     if policy.normalized and isinstance(space, spaces.Box) and not is_image(space):
         mean, deviation = policy.observation_mean.numpy(), 1 / policy.observation_inverse_std.numpy()
-        drawn = mean + 1.5 * deviation * chance.normal(size=(count, len(mean)))
+        drawn = mean + 1.5 * deviation * rng.normal(size=(count, len(mean)))
         return drawn.astype(observation_dtype(space))
-    space.seed(int(chance.integers(2**31)))
+    space.seed(int(rng.integers(2**31)))
     samples = [space.sample() for _ in range(count)]
     if not is_image(space):
         samples = [flatten(space, sample) for sample in samples]
@@ -255,7 +256,7 @@ def _load_onnx(data: bytes) -> Runner:
     import onnxruntime
 
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    names = [given.name for given in session.get_inputs()]
+    names = [node.name for node in session.get_inputs()]
     return lambda arrays: list(session.run(None, dict(zip(names, arrays, strict=True))))
 
 
@@ -292,14 +293,14 @@ FORMATS: Final[dict[str, _Format]] = {
     "torchscript": _Format(".torchscript.pt", (), _save_torchscript, _load_torchscript),
     "torch-export": _Format(".pt2", (), _save_torch_export, _load_torch_export),
 }
-"""The formats that a policy can be exported as."""
+"""Export formats."""
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the exporters' warnings, of which none is about the policy.
+    """Silence the exporters' warnings, which are not about the policy.
 
-    That torch.jit is deprecated is said in the guide.
+    The guide mentions that torch.jit is deprecated.
     """
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Policies to and from repositories of Hugging Face."""
+"""Upload policies to Hugging Face repositories, and download them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from escalade.training.closing import closing_lines
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-_PLACELESS: dict[str, Any] = {
+_NEUTRAL: dict[str, Any] = {
     "backend": "auto",
     "engine": "local",
     "worker_resources": {},
@@ -34,25 +34,29 @@ _PLACELESS: dict[str, Any] = {
     "run_dir": None,
     "start_from": None,
 }
-"""Options of a published config in place of those that tell where the run ran and is."""
+"""Values in a published config for options about the machine and the folder of the run."""
 _NOT_PULLED = ("run", "novelty")
-"""Groups of options that are not taken from a pulled config: what playing does not need."""
+"""Groups of options that are dropped from a downloaded config, because a policy does not need them."""
 _SECONDS = 60.0
-"""The longest wait for an answer of the hub; its library waits for ever by default."""
+"""Timeout of requests. The library of the hub has none by default."""
 
 
 def push(run: str | PathLike[str], repo: str) -> str:
-    """Upload a run's policy with its config, a model card and its film; the repository's address.
+    """Upload the policy of a run with its config, a model card and its film.
 
-    Of ``env_kwargs``, those that hold text are left out, as it may be secret; a line and the card name them.
+    Entries of ``env_kwargs`` that contain text are left out, because it may be secret. A printed line and the
+    model card list their names.
 
     Args:
-        run: the folder of a run that has ended, or ``zoo:NAME``.
-        repo: ``OWNER/NAME``; made where there is none.
+        run: folder of a run that has ended, or ``zoo:NAME``.
+        repo: ``OWNER/NAME``. The repository is created if needed.
+
+    Returns:
+        The URL of the repository.
 
     Raises:
-        InputError: ``repo`` is another text, the run has no policy, huggingface_hub or a token is missing, or
-            the upload is refused.
+        InputError: ``repo`` has a wrong form, the run has no policy, huggingface_hub or a token is missing,
+            or the upload is rejected.
     """
     _check("'escalade push'", repo)
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, get_token
@@ -61,31 +65,31 @@ def push(run: str | PathLike[str], repo: str) -> str:
     config = read_config(folder)
     hidden = sorted(name for name, value in config.env_kwargs.items() if _holds_text(value))
     public = {name: value for name, value in config.env_kwargs.items() if name not in hidden}
-    config = config.replace(**_PLACELESS, env_kwargs=public)
+    config = config.replace(**_NEUTRAL, env_kwargs=public)
     settings = to_toml(config)
     summary = folder.read_summary()
     if not summary or not folder.policy.is_file():
         raise InputError(
-            f"{folder.path} has no policy.safetensors and summary.json: push a run that has ended"
+            f"{folder.path} has no policy.safetensors and summary.json; push a run that has ended"
         )
     card = _card(config, settings, summary, repo, hidden)
     files: dict[str, Any] = {path.name: path for path in (folder.policy, *folder.films)}
     files |= {"config.toml": settings.encode(), "README.md": card.encode()}
     if get_token() is None:
-        raise InputError("there is no token of Hugging Face: 'hf auth login', or set HF_TOKEN")
+        raise InputError("no Hugging Face token found; run 'hf auth login' or set HF_TOKEN")
     added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=what) for name, what in files.items()]
-    with _asking(repo) as api:
+    with _hub(repo) as api:
         address = str(api.create_repo(repo, exist_ok=True))
-        gone = set(FILMS) - files.keys()  # films of an earlier push, where they are there
+        gone = set(FILMS) - files.keys()  # films of an earlier push
         stale = [CommitOperationDelete(name) for name in sorted(gone & _files_in(api, repo))]
         api.create_commit(repo, [*added, *stale], commit_message=f"{config.env}, trained with Escalade")
     if hidden:
-        say(f"left out, as text may be a secret: `env_kwargs` {', '.join(hidden)}")
+        say(f"not uploaded, because text may be secret: `env_kwargs` {', '.join(hidden)}")
     return address
 
 
 def _card(config: Config, settings: str, summary: Mapping[str, Any], repo: str, hidden: Sequence[str]) -> str:
-    """Return the README.md of a repository: a head in YAML, the result, how to play it, its settings."""
+    """Return the README.md of a repository: YAML header, result, usage and settings."""
     name, env = repo.rpartition("/")[2], config.env
     judged = summary["eval_return_mean"] is not None and not summary.get("updates_since_evaluation")
     score = f"{summary['eval_return_mean']} +/- {summary['eval_return_std']}"
@@ -94,7 +98,7 @@ def _card(config: Config, settings: str, summary: Mapping[str, Any], repo: str, 
         "dataset": {"type": env, "name": env},
         "metrics": [{"type": "mean_reward", "name": "mean_reward", "value": score, "verified": False}],
     }
-    head = {  # YAML holds JSON
+    head = {  # written as JSON, which is valid YAML
         "library_name": "escalade",
         "tags": ["escalade", "evolution-strategies", "reinforcement-learning", config.strategy, env],
         "model-index": [{"name": name, "results": [result] if judged else []}],
@@ -103,8 +107,8 @@ def _card(config: Config, settings: str, summary: Mapping[str, Any], repo: str, 
         "\n".join(["---", *(f"{key}: {json.dumps(value)}" for key, value in head.items()), "---"]),
         f"# {env}, trained with Escalade",
         *_result_of(summary),
-        "## Play it",
-        *_playing(config, summary.get("network") == "own", repo, hidden),
+        "## Usage",
+        *_usage(config, summary.get("network") == "own", repo, hidden),
         "## Settings",
         f"```toml\n{settings.strip()}\n```",
     ]
@@ -112,52 +116,55 @@ def _card(config: Config, settings: str, summary: Mapping[str, Any], repo: str, 
 
 
 def _result_of(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a run's result, a paragraph each."""
+    """Yield paragraphs about the result of a run."""
     yield from closing_lines(summary, None)
     if failed := summary.get("eval_failed"):
-        yield f"Of these episodes {failed} failed, and count as the worst of the others."
+        yield f"{failed} of these episodes failed, and count as the worst of the others."
     yield f"SHA-256 of centre and normaliser: `{summary['params_sha256']}`"
 
 
-def _playing(config: Config, own: bool, repo: str, hidden: Sequence[str]) -> Iterator[str]:
-    """Yield paragraphs on how to play the policy, of the user's ``own`` network if it is one."""
+def _usage(config: Config, own: bool, repo: str, hidden: Sequence[str]) -> Iterator[str]:
+    """Yield paragraphs about the usage of a policy. ``own`` is True if its network is user-defined."""
     name, named = repo.rpartition("/")[2], code_named(vars(config))
     if named:
         options = ", ".join(f"`{option}`" for option in named)
-        yield f"Its config names code to import ({options}): `escalade pull` refuses it. It needs that code."
+        yield f"The config imports code ({options}), which you need. Therefore `escalade pull` rejects it."
     if hidden:
         listed = ", ".join(hidden)
-        yield f"It was trained with `env_kwargs` that are not published ({listed}): give them again."
+        yield f"It was trained with `env_kwargs` that are not published; set them again: {listed}."
     download = f"hf download {repo} --local-dir {name}" if named else f"escalade pull {repo}"
     play = [] if own else [f"escalade eval {name}"]
     yield "\n".join(f"    {command}" for command in ["pip install 'escalade[hub]'", download, *play])
     network = ", network" if own else ""
-    module = ", where `network` is a module like the one it was trained with" if own else ""
+    module = " (`network` is a module like the trained one)" if own else ""
     loaded = f"policy = escalade.load({name!r}{network})"
-    yield f"In Python, after that: `{loaded}`{module}, and `policy.act(observation)`."
+    yield f"Then in Python: `{loaded}`{module} and `policy.act(observation)`."
 
 
 def pull(repo: str, output: str | PathLike[str] | None = None) -> Path:
-    """Download what :func:`push` uploaded into a new folder, which can be read as a run's; the folder.
+    """Download a policy of :func:`push` into a new folder, which can be used like a run folder.
 
-    The policy is checked as any policy's file. Of the config only what makes task, policy and training is
-    kept: nothing in it names code, nor how many workers there are to be.
+    The policy file is validated. Only options about task, policy and training are taken from the config. A
+    config that names code to import is rejected.
 
     Args:
         repo: ``OWNER/NAME``.
-        output: the folder; NAME, in the working folder, where None.
+        output: path of the folder; None for NAME in the working folder.
+
+    Returns:
+        The path of the folder.
 
     Raises:
-        InputError: there is no such repository, it holds no policy of Escalade's, or the folder is there.
+        InputError: the repository does not exist or has no policy of Escalade, or the folder exists already.
     """
     _check("'escalade pull'", repo)
     folder = RunFolder(Path(repo).name if output is None else output)
     if folder.path.exists():
-        raise InputError(f"`output` {folder.path} is there already: name another")
+        raise InputError(f"`output` {folder.path} exists already; choose a different one")
     with tempfile.TemporaryDirectory(dir=temporary_folder()) as place:
-        with _asking(repo) as api:
+        with _hub(repo) as api:
             if not _files_in(api, repo).issuperset(wanted := (folder.policy.name, folder.config.name)):
-                raise InputError(f"{repo} has no policy that 'escalade push' uploaded")
+                raise InputError(f"{repo} has no policy uploaded with 'escalade push'")
             found = [Path(api.hf_hub_download(repo, name, local_dir=place)) for name in wanted]
         try:
             PolicyFile.read(found[0])
@@ -182,10 +189,14 @@ def _files_in(api: HfApi, repo: str) -> set[str]:
 
 
 def _plain(path: Path) -> Config:
-    """Return the config in a stranger's file, without what would run code or is another machine's."""
+    """Return the config in an untrusted file, without options about the machine of its run.
+
+    Raises:
+        InputError: it names code to import.
+    """
     values = read_toml(path)
     if named := code_named(values):
-        raise InputError(f"its config.toml names code to import, as `{named[0]}`: that is not pulled")
+        raise InputError(f"config.toml imports code in `{named[0]}`, which 'escalade pull' does not allow")
     kept = (
         name for name in values if OPTIONS[name].metadata["group"] not in _NOT_PULLED and name != "start_from"
     )
@@ -193,26 +204,26 @@ def _plain(path: Path) -> Config:
 
 
 def _check(command: str, repo: str) -> None:
-    """Refuse what is no repository's name, and a missing package.
+    """Check the name of a repository, and that the hub's package is installed.
 
     Raises:
-        InputError: it is not of the form OWNER/NAME, or huggingface_hub is not installed.
+        InputError: the name does not have the form OWNER/NAME, or huggingface_hub is missing.
     """
     check_installed(command, "hub", "huggingface_hub")
     if not re.fullmatch("[^/]+/[^/]+", repo):
-        raise InputError(f"repository {repo!r} must be written as OWNER/NAME")
+        raise InputError(f"repository {repo!r} must have the form OWNER/NAME")
 
 
 @contextmanager
-def _asking(repo: str) -> Iterator[HfApi]:
-    """The hub, whose library's errors become one line.
+def _hub(repo: str) -> Iterator[HfApi]:
+    """Yield the API of the hub, and convert its errors.
 
     Raises:
-        InputError: the repository cannot be read or written, is not reached, or does not answer.
+        InputError: the repository cannot be read or written, or the hub cannot be reached.
     """
     from huggingface_hub import HfApi, errors, get_session
 
-    # The base class of errors in the hub's HTTP library: without a network it raises no HfHubHTTPError.
+    # Base class of errors of the hub's HTTP library. Without a network it does not raise HfHubHTTPError.
     unreached = cast("type[Exception]", errors.HfHubHTTPError.__mro__[1])
     session = get_session()
     own, session.timeout = session.timeout, _SECONDS
@@ -221,12 +232,12 @@ def _asking(repo: str) -> Iterator[HfApi]:
     except InputError:
         raise
     except errors.RepositoryNotFoundError:
-        mend = "check its name; a private one needs a token: 'hf auth login', or set HF_TOKEN"
-        raise InputError(f"there is no repository {repo} that you may read: {mend}") from None
+        fix = "check its name; for a private one, run 'hf auth login' or set HF_TOKEN"
+        raise InputError(f"repository {repo} does not exist or is private; {fix}") from None
     except (unreached, OSError, ValueError) as problem:
         if "Timeout" in type(problem).__name__:
             raise InputError(
-                f"{repo}: the hub did not answer within {_SECONDS:g} seconds; check the network and "
+                f"{repo}: the hub did not respond within {_SECONDS:g} seconds; check the network and "
                 "HF_ENDPOINT, and try again"
             ) from None
         raise InputError(f"{repo}: {problem}") from None

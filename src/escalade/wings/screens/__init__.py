@@ -1,1 +1,1 @@
-"""A run as it goes on, drawn again and again: in a panel on a terminal, in a notebook's cell."""
+"""Live displays of a run: a panel on a terminal, and a plot in a notebook."""

@@ -1,4 +1,4 @@
-"""The run on a terminal: a panel that is drawn over itself."""
+"""Live panel of a run on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from escalade.support.imports import random_kept
 from escalade.support.numbers import number
 from escalade.support.output import visible, wording
 
-with random_kept():  # rich draws from it
+with random_kept():  # importing rich uses the global generator
     from rich.console import Console, Group
     from rich.control import Control
     from rich.live import Live
@@ -26,27 +26,27 @@ with random_kept():  # rich draws from it
 _SECONDS = 0.2  # between two drawings
 _WIDEST = 110
 _BAR = 30
-_ECHO = 2  # columns that are left free, for the terminal's ^C: at its edge, that would begin a line
+_ECHO = 2  # free columns for the terminal's ^C, which would otherwise wrap to a new line
 _ERASE_LINE: list[tuple[ControlType, int]] = [(ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)]
 
 
 class LiveConsole:
-    """A panel that is drawn over itself; notes scroll above it.
+    """Panel that is redrawn in place. Notes scroll above it.
 
     Args:
         goals: title, limits and target of the run.
         stream: the terminal.
-        earlier: rows of the run from before.
+        earlier: earlier rows of a resumed run.
     """
 
     def __init__(self, goals: Goals, stream: TextIO, earlier: Sequence[Row] = ()) -> None:
         self._goals, self._drawn = goals, 0.0
         evaluations = (row.eval_return_mean for row in reversed(earlier))
         self._evaluation = next((known for known in evaluations if known is not None), None)
-        self._since = earlier[-1] if earlier else None  # whose pace may be another machine's
+        self._since = earlier[-1] if earlier else None  # earlier speed may be that of a different machine
         self._row: Row | None = None
         self._width = self._height = 0  # of the panel on the screen
-        self._measured = Console(file=stream)  # knows the width as it is; the other keeps it for a drawing
+        self._measured = Console(file=stream)  # tracks the width; that of the other is fixed while drawing
         self._console = Console(file=stream, width=self._measured.width - _ECHO)
         self._live = Live(console=self._console, auto_refresh=False, transient=False)
         self._gone = False
@@ -54,10 +54,10 @@ class LiveConsole:
 
     def _begin(self) -> None:
         self._live.start()
-        self._console.show_cursor(True)  # a process that ends at once then leaves the terminal as it was
+        self._console.show_cursor(True)  # so that a killed process leaves the terminal intact
 
     def _write(self, drawing: Callable[[], None]) -> None:
-        """Draw, until the terminal is gone: then there is nobody to tell, and the run ends as it would."""
+        """Draw, unless the terminal is closed. The run continues without it."""
         if self._gone:
             return
         try:
@@ -96,7 +96,7 @@ class LiveConsole:
         self._height = len(self._console.render_lines(panel))
 
     def _follow_resize(self) -> None:
-        """Erase the lines that a narrower terminal has wrapped: the panel then takes more than its height."""
+        """Erase lines that a narrowed terminal has wrapped, which make the panel taller."""
         width = self._measured.width
         self._console.width = width - _ECHO
         if self._height and width < self._width:
@@ -140,7 +140,7 @@ class LiveConsole:
 
 
 def _spent(goals: Goals, row: Row) -> tuple[float, str] | None:
-    """The budget nearest its end, as a share from 0 to 1 and in words; None if there is no budget."""
+    """Return the used share of the budget nearest its end, from 0 to 1, and a text; None without a budget."""
     budgets = (
         (row.generation, goals.generations, "generations"),
         (row.env_steps, goals.env_steps, "steps"),

@@ -1,4 +1,4 @@
-"""A learning curve in a notebook that is drawn again while the run goes on."""
+"""Live learning curve in a notebook."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from escalade.media.figure import rendered
 from escalade.recorders.goals import RunInfo, duration
 from escalade.recorders.row import History, Row
 
-_SECONDS = 1.0  # between two pictures, at least
-_TIMES = 20.0  # what a picture took, likewise
+_SECONDS = 1.0  # minimum interval between two pictures
+_TIMES = 20.0  # minimum interval, relative to the time that a picture takes
 
 
 class NotebookPlot:
-    """Draws evaluations, the population's mean and its range, in the output of the cell that trains."""
+    """Draws evaluations, and the mean and range of the population, in the output of the current cell."""
 
     def __init__(self, run: RunInfo) -> None:
         self._goals = run.goals
@@ -36,7 +36,7 @@ class NotebookPlot:
             self._next = now + max(_SECONDS, _TIMES * (now - began))
 
     def note(self, text: str) -> None:
-        """Notes are the console's business."""
+        """Do nothing; the console prints notes."""
 
     def close(self) -> None:
         if self._rows:
@@ -45,7 +45,7 @@ class NotebookPlot:
     def _show(self) -> None:
         from IPython import display as ipython
 
-        kernel: Any = ipython  # which has no types
+        kernel: Any = ipython  # untyped
         picture = kernel.Image(data=self._draw(), format="png")
         if self._display is None:
             self._display = kernel.display(picture, display_id=True)

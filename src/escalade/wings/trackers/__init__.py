@@ -1,1 +1,1 @@
-"""Recorders that give the numbers of runs to other programs: TensorBoard, and Weights & Biases."""
+"""Recorders for experiment trackers: TensorBoard, and Weights & Biases."""

@@ -1,4 +1,4 @@
-"""TensorBoard: event files in the run folder's ``tensorboard``."""
+"""TensorBoard: event files in the folder ``tensorboard`` of a run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _GROUPS = {
 
 
 class TensorBoard(Tracker):
-    """Scalars over environment steps (over generations if there are none), notes, and the options as hparams.
+    """Logs scalars over environment steps (or generations if there are no steps), notes and hparams.
 
-    What was logged of generations that run again goes.
+    If a resumed run repeats generations, their earlier entries are removed.
     """
 
     title = "TensorBoard"
@@ -40,7 +40,7 @@ class TensorBoard(Tracker):
         self._writer = SummaryWriter(str(folder), purge_step=purge, flush_secs=_FLUSH_SECONDS)
         if run.first == 1:
             options = {name: _plain(value) for name, value in run.options.items() if value is not None}
-            hparams: Any = summary.hparams  # neither of these two has types
+            hparams: Any = summary.hparams  # both are untyped
             writer: Any = self._writer.file_writer
             for part in hparams(options, {_RESULT: 0.0}):
                 writer.add_summary(part)
@@ -58,7 +58,7 @@ class TensorBoard(Tracker):
 
 
 def tag(column: str) -> str:
-    """The name of a column's scalars: its group, and its name there."""
+    """Return the tag of a column's scalars, as ``group/name``."""
     if column.startswith("eval_"):
         return f"eval/{column.removeprefix('eval_')}"
     return next(
@@ -76,6 +76,6 @@ def _plain(value: Any) -> bool | int | float | str:
 
 
 def _wait_for_the_next_second(folder: Path) -> None:
-    """Wait where a file was begun in this second: their names begin with it, and order them when read."""
+    """Wait if a file was created in this second, because names start with the second and define the order."""
     while list(folder.glob(f"events.out.tfevents.{int(time.time())}.*")):
         time.sleep(0.05)

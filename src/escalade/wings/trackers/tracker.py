@@ -1,4 +1,4 @@
-"""Trackers: programs that show the numbers of many runs, such as TensorBoard. Their failures end no run."""
+"""Base class of recorders for experiment trackers. Failures of a tracker do not end the run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from escalade.recorders.row import QUANTILES, Row
 
 
 class Tracker:
-    """A recorder that gives a run's numbers to another program.
+    """Recorder that sends the numbers of a run to a tracker.
 
-    What a subclass's methods raise is said once, and the run goes on without it.
+    If a method of a subclass raises, one note reports it, and the run continues without the tracker.
     """
 
     title: ClassVar[str]
-    """The program's name."""
+    """Name of the tracker."""
 
     def __init__(self, run: RunInfo) -> None:
         self._say, self._works = run.say, True
@@ -28,18 +28,18 @@ class Tracker:
 
     @abstractmethod
     def start(self, run: RunInfo) -> None:
-        """Begin to show a run, or go on with it."""
+        """Start a run, or continue a resumed one."""
 
     @abstractmethod
     def log(self, generation: int, numbers: Mapping[str, float]) -> None:
-        """Take the numbers of a generation, by the columns of progress.csv and population.csv."""
+        """Log the numbers of a generation, by the columns of progress.csv and population.csv."""
 
     def write_note(self, text: str) -> None:
-        """Take a line for the user; programs that have no place for lines leave this out."""
+        """Log a note. Trackers without notes need not override this."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Write what is not written; the run is over."""
+        """Flush and close at the end of the run."""
 
     def generation(self, row: Row) -> None:
         named = row.columns() | dict(zip(QUANTILES, row.quantiles, strict=False))
@@ -53,15 +53,15 @@ class Tracker:
         self._try(self.finish)
         self._works = False
 
-    def _try(self, method: Callable[..., None], *given: Any) -> None:
+    def _try(self, method: Callable[..., None], *arguments: Any) -> None:
         if not self._works:
             return
         try:
-            method(*given)
-        except InputError:  # there is no folder to write into
+            method(*arguments)
+        except InputError:  # the run has no folder
             raise
-        except Exception as problem:  # noqa: BLE001 - whatever a tracker raises, the run is worth more
+        except Exception as problem:  # noqa: BLE001 - a failure of a tracker must not end the run
             self._works = False
-            said = one_line(problem)[:300]
-            with suppress(StorageFailure):  # of notes.csv: no reason to end the run either
-                self._say(f"{self.title} failed, and the run goes on without it: {said}")
+            reason = one_line(problem)[:300]
+            with suppress(StorageFailure):  # failing to write notes.csv must not end the run either
+                self._say(f"{self.title} failed, and the run continues without it: {reason}")

@@ -1,6 +1,6 @@
-"""Weights & Biases: one run of theirs for one run folder, wherever and however often it is resumed.
+"""Weights & Biases: one tracked run per run folder, even if it is resumed several times on several machines.
 
-Their id of it is in the folder's trackers.json, so that whoever has the folder goes on with the same curves.
+The id of the tracked run is stored in the folder's trackers.json.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from escalade.wings.trackers.tracker import Tracker
 
 FILE = "trackers.json"
 PROJECT = "escalade"
-"""The project that shows runs, unless WANDB_PROJECT names another."""
+"""Default project, unless WANDB_PROJECT is set."""
 _START_SECONDS = 30.0
 _END_SECONDS = 60.0
 
 
 class Wandb(Tracker):
-    """Numbers by generation. Those of generations that were logged before a kill are not logged twice.
+    """Logs numbers by generation. Generations repeated after a kill are not logged twice.
 
-    Without a key to their server everything is written to the run folder; ``wandb sync`` sends it later.
+    Without an API key, everything is written to the run folder; ``wandb sync`` uploads it later.
     """
 
     title = "Weights & Biases"
@@ -47,7 +47,7 @@ class Wandb(Tracker):
         known = bool(chosen) or wandb.login(prompt=False, verify=False)
         self._run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
-            name="/".join(folder.resolve().parts[-2:]),  # the runs of each series are seed0, seed1, ...
+            name="/".join(folder.resolve().parts[-2:]),  # the last part alone is often just seed0
             id=run_id(folder / FILE),
             dir=folder,
             config=dict(run.options),
@@ -57,10 +57,10 @@ class Wandb(Tracker):
             reinit="create_new",
             settings=settings,
         )
-        # Their server drops steps that it has; a file that is sent later must not hold them again.
+        # The server ignores repeated steps, but a file that is uploaded later must not contain them.
         self._seen = run.first - 1 + run.repeated if self._run.offline else 0
         if not known:
-            run.say(f"Weights & Biases knows no key here: the run is written to {folder / 'wandb'}")
+            run.say(f"no API key of Weights & Biases found; the run is written to {folder / 'wandb'}")
 
     def log(self, generation: int, numbers: Mapping[str, float]) -> None:
         if generation > self._seen:
@@ -71,10 +71,10 @@ class Wandb(Tracker):
 
 
 def run_id(path: Path) -> str:
-    """The id in a run folder's trackers.json; a new one, which is written there, if there is no file.
+    """Return the id in a run folder's trackers.json. If there is no file, create a new id and write it.
 
     Raises:
-        InputError: the file cannot be read: another id would begin another curve.
+        InputError: the file cannot be read. A new id would start a separate curve.
     """
     if path.exists():
         return str(json.loads(read_bytes(path))["wandb"])
