@@ -99,7 +99,7 @@ BUILT = [
     ("train ENV --head uniform:5", ["head 'uniform:5'", "Box action space", "--head plain"]),
     ("tarin ENV", ["tarin", "train"]),
     ("train ENV --jobs 2", ["--jobs has no effect on a single run", "--seeds"]),
-    ("train ENV --storage s3://b", ["--storage is for a run that is --detached"]),
+    ("train ENV --storage s3://b", ["--storage has no effect without --detached"]),
     ("train ENV --run-dir RUN", ["--run-dir", "holds a run already", "escalade resume"]),
     ("train ENV --preset none --run-dir BELOW", ["BELOW", "cannot be written", "--run-dir"]),
     ("plot NOTHING", ["NOTHING", "progress.csv"]),

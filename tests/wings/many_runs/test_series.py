@@ -54,14 +54,14 @@ def digests(folder):
 
 def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     code, out, _ = call("train", *SMALL, "--seeds", "0-1", "--generations", 2)
-    assert (code, begun(out)) == (0, ["1 of 2 begins", "2 of 2 begins"])
+    assert (code, begun(out)) == (0, ["1 of 2 starts", "2 of 2 starts"])
     (folder,) = tmp_path.glob("runs/CartPole-v1/*")
     assert sorted(path.name for path in folder.iterdir()) == ["curve.png", "seed0", "seed1"]
     assert re.search(r"ars +2 +[\d.]+ +[\d.]+ \[", out)
     assert f"picture: {folder}/curve.png" in out
 
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)  # one more seed
-    assert (code, begun(out)) == (0, ["3 of 3 begins"])
+    assert (code, begun(out)) == (0, ["3 of 3 starts"])
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 2)
     assert (code, begun(out)) == (0, [])
     assert "3 runs in" in out
@@ -69,7 +69,7 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert re.search(r"ars +3 ", out)
     before = digests(folder)
     code, out, _ = call("train", *SMALL, "--seeds", "0-2", "--generations", 3)  # and one more generation
-    assert (code, begun(out)) == (0, ["1 of 3 goes", "2 of 3 goes", "3 of 3 goes"])
+    assert (code, begun(out)) == (0, ["1 of 3 resumes", "2 of 3 resumes", "3 of 3 resumes"])
     assert {*digests(folder).values()}.isdisjoint(before.values())
 
     call("train", *SMALL, "--seed", 2, "--generations", 3, "--run-dir", "alone")
@@ -79,7 +79,7 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
 def test_options_that_a_run_settles_do_not_tell_it_from_its_series(call):
     train = ["train", "CartPole-v1", "--preset", "none", "--workers", "0", "--population", "4"]
     train += ["--generations", "1", "--seeds", "0"]
-    for done in (["1 of 1 begins"], []):
+    for done in (["1 of 1 starts"], []):
         code, out, _ = call(*train)
         assert (code, begun(out)) == (0, done)
 
@@ -95,13 +95,13 @@ def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "write_summary", interrupted)
         code, out, _ = call(*series)
-    assert (code, begun(out)) == (130, ["1 of 2 begins"])
+    assert (code, begun(out)) == (130, ["1 of 2 starts"])
     assert "interrupted; run the same command again to continue" in out
     assert re.search(r"ars +1 ", out)
     assert (tmp_path / "two" / "seed0" / "summary.json").exists()
     assert not (tmp_path / "two" / "seed1").exists()
     code, out, _ = call(*series)
-    assert (code, begun(out)) == (0, ["2 of 2 begins"])
+    assert (code, begun(out)) == (0, ["2 of 2 starts"])
 
 
 def test_config_files_make_a_grid(call, tmp_path):
@@ -143,11 +143,11 @@ def test_wrong_input_is_one_line(call, tmp_path):
     assert "running seed 1 only; several seeds are a range, such as --seeds 0-9" in out
     cases = {
         ("--seeds", "1-"): ["--seeds '1-'", "0-4 or 0,3,7"],
-        ("--seeds", "1", "--seed", "2"): ["--seed and --seeds", "choose one"],
-        ("--seeds", "1", "--run-dir", "many/seed1"): ["many/seed1", "run's own folder"],
+        ("--seeds", "1", "--seed", "2"): ["--seed and --seeds", "exclude each other"],
+        ("--seeds", "1", "--run-dir", "many/seed1"): ["many/seed1", "folder of a single run"],
         ("--seeds", "1", "--run-dir", "many", "--sigma", "0.3"): [
             "--sigma 0.1, not 0.3",
-            "name another --run-dir",
+            "choose a different --run-dir",
         ],
         ("--seeds", "1", "--detached", "--storage", "x"): ["--detached and --seeds exclude each other"],
         ("--seeds", "1", "--storage", "x"): ["--storage and --seeds exclude each other"],
@@ -256,7 +256,7 @@ def test_a_run_that_failed_after_it_was_resumed_is_not_done(call, tmp_path):
     (line,) = escalade.compare(tmp_path / "s" / "seed0").lines
     assert line.ended == 0
     code, out, _ = call(*series, "--generations", 5)
-    assert (code, begun(out)) == (0, ["1 of 2 goes", "2 of 2 goes"])
+    assert (code, begun(out)) == (0, ["1 of 2 resumes", "2 of 2 resumes"])
 
 
 def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier_end(call, tmp_path):

@@ -139,7 +139,7 @@ def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
     monkeypatch.chdir(place)
     (place / "other.toml").write_text(PLAN.format(trials=4).replace("sgd", "clipup"))
     assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles"]) == 2
-    assert "contains a sweep with different space; choose another --run-dir" in capsys.readouterr().err
+    assert "contains a sweep with different space; choose a different --run-dir" in capsys.readouterr().err
     assert cli.main(["sweep", "other.toml", "--run-dir", "runs/sweep-poles/trial-0000"]) == 2
     assert "is not the folder of a sweep" in capsys.readouterr().err
     assert cli.main(["sweep", "missing.toml"]) == 2

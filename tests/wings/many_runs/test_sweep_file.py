@@ -85,7 +85,7 @@ def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
     env = 'trials = 2\npreset = "none"\n[options]\nenv = "CartPole-v1"\n'
     with pytest.raises(InputError, match="needs a budget; set one of generations, env_steps, seconds"):
         read_sweep(written(f"{env}[space]\nsigma = [1, 2]"))
-    with pytest.raises(InputError, match=r"sigma stands in \[options\] and in \[space\]"):
+    with pytest.raises(InputError, match=r"sigma is in both \[options\] and \[space\]"):
         read_sweep(written(f"{env}sigma = 1\ngenerations = 2\n[space]\nsigma = [1, 2]"))
     with pytest.raises(InputError, match=r"\[options\] seed is set by the sweep"):
         read_sweep(written(f"{env}seed = 1\n[space]\nsigma = [1, 2]"))

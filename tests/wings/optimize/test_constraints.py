@@ -161,7 +161,7 @@ def test_every_restart_has_multipliers_of_its_own():
         ([half, {"type": "eq"}], "functions g"),
         (linear([[1, 1, 1]], 0, 1), "2 columns"),
         (SimpleNamespace(fun=half, lb=0, ub=1, keep_feasible=True), "keep_feasible"),
-        (lambda x: "no", "constraint 0 gave 'no'"),
+        (lambda x: "no", "constraint 0 must return numbers, not 'no'"),
         (True, "return .value, violations."),
     ],
 )
@@ -175,9 +175,9 @@ def test_what_does_not_go_with_constraints_is_refused():
         escalade.optimize(sphere, [1.0, 1.0], constraints=half, noisy=True)
     with pytest.raises(InputError, match="asynchronous"):
         escalade.optimize(sphere, [1.0, 1.0], constraints=half, asynchronous=True, workers=1)
-    with pytest.raises(InputError, match="RMES compares"):
+    with pytest.raises(InputError, match="work with RMES, which compares"):
         escalade.optimize(sphere, [1.0, 1.0], "rm-es", constraints=half)
-    with pytest.raises(InputError, match="RMES compares"):
+    with pytest.raises(InputError, match="work with RMES, which compares"):
         escalade.Constrained(RMES(torch.ones(2), sigma=0.5))
     with pytest.raises(InputError, match="one point has 1 and another has 2"):
         escalade.optimize(lambda x: (0.0, [1.0] * (1 + (x[0] > 0))), [0.0], constraints=True)

@@ -357,7 +357,7 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
     ("arguments", "message"),
     [
         ({"workers": -1}, "workers -1 must be at least 0"),
-        ({"workers": 2, "vectorized": True}, "workers=2 would idle"),
+        ({"workers": 2, "vectorized": True}, "workers=2 has no effect"),
         ({"catch": "all"}, "catch 'all' must be True or exception types"),
         ({"recorders": ["csv"]}, "run folder"),
         ({"seconds": 0}, "seconds 0 must be above 0"),

@@ -139,7 +139,7 @@ class Comparison:
         if options:
             several = len(made) > 1
             names = [f"{line.env}: {line.label}" if several else line.label for line in self.lines]
-            made.append(Table("what differs", ("option", *names), options, numbers=False))
+            made.append(Table("differences", ("option", *names), options, numbers=False))
         return made if self.scores is None else made + _score_tables(self.scores)
 
     def _records(self) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ def report(
     places = paths_of(runs)
     if x not in X_AXES:
         raise InputError(f"`x` {x!r} must be one of {', '.join(X_AXES)}")
-    output = path_of(output, "choose another `output`")
+    output = path_of(output, "choose a different `output`")
     check_output(output, ".html", ".htm")
     collections: list[Collection] = []
     for at, place in enumerate(places):

@@ -79,7 +79,7 @@ def series_folder(
     that the digest must cover.
     """
     if run_dir is not None:
-        return path_of(run_dir, "choose another `run_dir`").absolute()
+        return path_of(run_dir, "choose a different `run_dir`").absolute()
     parts: list[Any] = [list(code)] if code else []
     for name, config in configs.items():
         hidden = {*RESUMABLE, "seed", "run_dir", "preset"}
@@ -152,6 +152,6 @@ def _existing_run(config: Config) -> Config | None:
         name = others[0]
         raise InputError(
             f"{folder.path} contains a run with `{name}` {shown(name, vars(begun)[name])}, not "
-            f"{shown(name, wanted[name])}; choose another `run_dir`"
+            f"{shown(name, wanted[name])}; choose a different `run_dir`"
         )
     return begun

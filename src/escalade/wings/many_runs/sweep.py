@@ -75,7 +75,7 @@ def sweep(
     """
     whole_number(jobs, "`jobs`", 1)
     plan = read_sweep(file, trials)
-    fix = "choose another `run_dir`"
+    fix = "choose a different `run_dir`"
     folder = path_of("runs") / f"sweep-{Path(file).stem}" if run_dir is None else path_of(run_dir, fix)
     folder = folder.absolute()  # a simulator may change the working directory
     with storage(folder, fix):
