@@ -233,7 +233,7 @@ def test_seeds_from_python(tmp_path, monkeypatch):
     ]
     alone = escalade.train("CartPole-v1", seed=1, run_dir="alone", **tiny)
     assert alone.summary["params_sha256"] == one[1].summary["params_sha256"]
-    with pytest.raises(InputError, match=r"`jobs` above 1 .* cannot have callbacks"):
+    with pytest.raises(InputError, match=r"`jobs` above 1 .* cannot use callbacks"):
         escalade.train("CartPole-v1", seeds=[3], jobs=2, callbacks=[print], run_dir="two", **tiny)
     with pytest.raises(InputError, match="separate processes, which cannot use __main__:Mine"):
         escalade.train("CartPole-v1", seeds=[3], jobs=2, strategy="__main__:Mine", run_dir="two", **tiny)

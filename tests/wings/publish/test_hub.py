@@ -227,7 +227,7 @@ def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment
 
 
 def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
-    assert "no repository nobody/nothing" in refused(capsys, "pull", "nobody/nothing")
+    assert "repository nobody/nothing does not exist" in refused(capsys, "pull", "nobody/nothing")
     server.repos[REPO] = {"README.md": b"a poem"}
     assert "no policy uploaded with 'escalade push'" in refused(capsys, "pull", REPO)
     assert "'a//b' must have the form OWNER/NAME" in refused(capsys, "pull", "a//b")
