@@ -12,6 +12,7 @@ from escalade.errors import EnvironmentFailure, InputError
 from escalade.rollout.batches import Batches
 from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies import ARS
+from escalade.worlds import CartPole
 
 OWN = "tests.wings.worlds.worlds"
 SMALL = {"population": 8, "eval_episodes": 2, "generations": 4, "seed": 3, "verbose": False}
@@ -38,6 +39,34 @@ def test_num_envs_does_not_change_the_result_with_row_seeds(tmp_path):
         for rows in (4, 9, 64)
     }
     assert len(found) == 1
+
+
+def test_ended_episodes_are_no_longer_stepped(tmp_path, monkeypatch):
+    stepped, advance = [], CartPole.advance
+
+    def counted(self, actions):
+        stepped.append(len(actions))
+        return advance(self, actions)
+
+    monkeypatch.setattr(CartPole, "advance", counted)
+    whole = digest("escalade.worlds:CartPole", tmp_path / "whole", num_envs=16)
+    assert stepped[0] == 12  # eight members, and two evaluations with drawn and with best actions
+    assert min(stepped) < 5
+    monkeypatch.setattr(CartPole, "select_rows", lambda self, rows: False)
+    stepped.clear()
+    assert digest("escalade.worlds:CartPole", tmp_path / "all", num_envs=16) == whole
+    assert set(stepped) == {16}
+
+
+def test_rows_are_selected_only_if_no_other_tensor_has_them():
+    world, rows = CartPole(4), torch.tensor([0, 2])
+    first, _ = world.reset(seed=torch.arange(4))
+    world.masses = torch.ones(4)
+    assert not world.select_rows(rows)
+    del world.masses
+    assert world.select_rows(rows)
+    assert torch.equal(world.state, first[rows])
+    assert len(world.step(torch.zeros(2, dtype=torch.int64))[0]) == 2
 
 
 def test_a_world_is_trained_evaluated_and_exported_like_any_environment(tmp_path):
