@@ -66,6 +66,12 @@ def test_the_help_of_train_is_two_screens(capsys, monkeypatch):
         assert "--help-all" in printed
 
 
+def test_option_texts_are_noun_phrases():
+    verbs = "apply|begin|build|end|grow|replace|see|set|show|start|stop|take|use|whether|which|who|how|what"
+    texts = {name: option.metadata["help"] for name, option in OPTIONS.items()}
+    assert {name: text for name, text in texts.items() if re.match(rf"({verbs})\b", text)} == {}
+
+
 def test_options_stand_in_groups():
     titles = [group.title for group in parsers()["train"]._action_groups]
     others = ["policy", "novelty", "evaluation and limits", "run"]

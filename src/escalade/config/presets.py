@@ -61,17 +61,17 @@ def read(name: str) -> Preset:
 
 
 def options(
-    env: str, preset: str | None, given: Values | None = None, say: Callable[[str], None] | None = None
+    env: str, preset: str | None, overrides: Values | None = None, say: Callable[[str], None] | None = None
 ) -> Values:
     """Return the options of a preset that apply to ``env``.
 
-    With ``auto``, the preset is the one for ``env`` with the ``env_kwargs`` in ``given``. If several presets
-    have a subset of these arguments, it is the one with the most.
+    With ``auto``, the preset is the one for ``env`` with the ``env_kwargs`` in ``overrides``. If several
+    presets have a subset of these arguments, it is the one with the most.
 
     Args:
         env: a Gymnasium id.
         preset: ``auto``, a name, or ``none`` or None for no options.
-        given: options that override the preset's. If their ``strategy`` or ``policy`` differs from the
+        overrides: options that replace the preset's. If their ``strategy`` or ``policy`` differs from the
             preset's, the options tuned for the preset's are omitted. ``hidden`` implies an MLP instead of a
             linear or quadratic policy.
         say: function called with a line that names the options omitted because of a different strategy.
@@ -79,60 +79,60 @@ def options(
     Raises:
         InputError: there is no preset of that name.
     """
-    given = given or {}
-    name = _own(env, given) if preset == "auto" else preset
+    overrides = overrides or {}
+    name = _own(env, overrides) if preset == "auto" else preset
     if name in (None, "none"):
         return {}
     found = read(str(name)).options
-    # The environment's own name for what the preset makes with arguments.
+    # ``env`` is an id that already implies the preset's arguments.
     if env == name != found.get("env", env):
         found = {option: value for option, value in found.items() if option != "env_kwargs"} | {"env": env}
-    found = _with_policy(found, given)
-    if given.get("strategy") in (None, found["strategy"]):
-        return _with_population(found, given)
-    left_out = [name for name in found if name in OF_STRATEGY and name not in given]
+    found = _with_policy(found, overrides)
+    if overrides.get("strategy") in (None, found["strategy"]):
+        return _with_population(found, overrides)
+    left_out = [name for name in found if name in OF_STRATEGY and name not in overrides]
     if "strategy_options" in left_out:
         left_out.remove("strategy_options")
         left_out += found["strategy_options"]
     if say is not None and left_out:
         say(
-            f"preset {name} was tuned for {found['strategy']}; with {given['strategy']}, its "
+            f"preset {name} was tuned for {found['strategy']}; with {overrides['strategy']}, its "
             f"{', '.join(left_out)} are not used; environment, policy, evaluation, target and limits are"
         )
     return {option: value for option, value in found.items() if option not in OF_STRATEGY}
 
 
 def layer(
-    given: Values, begun: Values, preset: str | None, say: Callable[[str], None] | None = None
+    overrides: Values, inherited: Values, preset: str | None, say: Callable[[str], None] | None = None
 ) -> Config:
-    """Build a config from ``given``, which overrides ``begun``, which overrides a preset.
+    """Build a config from ``overrides``, then ``inherited``, then a preset; earlier ones take precedence.
 
-    Arguments of the environment override the preset's one by one. A preset named in ``given`` takes
+    Arguments of the environment override the preset's one by one. A preset named in ``overrides`` takes
     precedence over ``preset``. The config records the name of the preset in use.
 
     Args:
-        given: options of the user.
-        begun: options of the run that supplies the initial policy.
+        overrides: options of the user.
+        inherited: options of the run that supplies the initial policy.
         preset: ``auto``, a name, ``none`` or None.
         say: see :func:`options`.
 
     Raises:
         InputError: the options exclude each other, or there is no such preset.
     """
-    env, preset = given.get("env") or "", given.get("preset", preset)
+    env, preset = overrides.get("env") or "", overrides.get("preset", preset)
     if preset == "auto":
-        preset = _own(env, begun | given)
-    chosen = options(env, preset, begun | given, say)
-    if "env_kwargs" in given:
-        given = {**given, "env_kwargs": chosen.get("env_kwargs", {}) | given["env_kwargs"]}
-    return Config(**layered(chosen, begun, given) | {"preset": None if preset == "none" else preset})
+        preset = _own(env, inherited | overrides)
+    chosen = options(env, preset, inherited | overrides, say)
+    if "env_kwargs" in overrides:
+        overrides = {**overrides, "env_kwargs": chosen.get("env_kwargs", {}) | overrides["env_kwargs"]}
+    return Config(**layered(chosen, inherited, overrides) | {"preset": None if preset == "none" else preset})
 
 
-def _with_policy(found: Values, given: Values) -> Values:
-    """Return a preset's options, without those of its policy if ``given`` selects a different one."""
+def _with_policy(found: Values, overrides: Values) -> Values:
+    """Return a preset's options, without those of its policy if ``overrides`` selects a different one."""
     before: str = found.get("policy", "mlp")
-    policy: str = given.get("policy", before)
-    if "policy" not in given and given.get("hidden") and before in ("linear", "quadratic"):
+    policy: str = overrides.get("policy", before)
+    if "policy" not in overrides and overrides.get("hidden") and before in ("linear", "quadratic"):
         policy = "mlp"
     if policy == before:
         return found
@@ -141,17 +141,17 @@ def _with_policy(found: Values, given: Values) -> Values:
     return {option: value for option, value in found.items() if option not in left_out}
 
 
-def _with_population(found: Values, given: Values) -> Values:
+def _with_population(found: Values, overrides: Values) -> Values:
     """Return a preset's options, without ``top_directions`` if the population has fewer directions."""
-    own, population = found.get("strategy_options", {}), given.get("population")
+    own, population = found.get("strategy_options", {}), overrides.get("population")
     if not isinstance(population, int) or own.get("top_directions", 0) <= population // 2:
         return found
     return found | {"strategy_options": {name: own[name] for name in own if name != "top_directions"}}
 
 
-def _own(env: str, given: Values) -> str | None:
-    """Return the name of the preset for ``env`` with the ``env_kwargs`` in ``given``, or None."""
-    kwargs = given.get("env_kwargs", {})
+def _own(env: str, overrides: Values) -> str | None:
+    """Return the name of the preset for ``env`` with the ``env_kwargs`` in ``overrides``, or None."""
+    kwargs = overrides.get("env_kwargs", {})
     fitting = {env: 0} if env in names() else {}
     for name in names():
         # Settings of earlier systems apply by name only.
@@ -161,5 +161,5 @@ def _own(env: str, given: Values) -> str | None:
         needed = made_for.get("env_kwargs", {})
         if made_for.get("env") == env and needed and needed.items() <= kwargs.items():
             fitting[name] = len(needed)
-    any_game = GAMES if env.startswith("ALE/") and not _LOOKS & given.keys() else None
+    any_game = GAMES if env.startswith("ALE/") and not _LOOKS & overrides.keys() else None
     return max(fitting, key=lambda name: fitting[name], default=any_game)
