@@ -147,7 +147,7 @@ def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
     assert "unknown environment '__main__:Here': it was defined in a script; call escalade.evaluate" in said
     assert said.count("\n") == 1
     page = escalade.report(tmp_path / "run", tmp_path / "page.html").read_text()
-    assert "It has code of yours" in page
+    assert "This run uses your own code" in page
     assert "escalade train __main__:Here" not in page
 
 
