@@ -66,7 +66,7 @@ BUILT = [
     ("train ENV --strategy pgpe:optimizer=adamw", ["--strategy pgpe", "'adamw'", "did you mean adam"]),
     (
         "train ENV --preset none --strategy cma-es --sigma linear:0.2:0.1:9",
-        ["--strategy cma-es: sigma 'linear:0.2:0.1:9' must be a positive number: this strategy adapts it"],
+        ["--strategy cma-es: sigma 'linear:0.2:0.1:9' must be a positive number: the initial value"],
     ),
     ("train ENV --strategy ars:top_direction=8", ["takes no top_direction", "did you mean top_directions"]),
     ("train CartPol-v1", ["'CartPol-v1'", "did you mean CartPole-v1"]),
@@ -261,10 +261,10 @@ def test_a_name_that_is_too_long_is_one_line(words, place, inside, monkeypatch):
     done = inside(*words.split())
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert re.search(
-        r"\(File name too long\): (choose another --(run-dir|output)|choose a different path)",
+        r"\(File name too long\): choose a different (--run-dir|--output|path)",
         done.stderr,
     )
-    assert ("choose another" in done.stderr) == ("-" in words)
+    assert ("different --" in done.stderr) == ("-" in words)
 
 
 @pytest.mark.skipif(hasattr(util, "_get_base_temp_dir"), reason="this Python takes a shorter place itself")

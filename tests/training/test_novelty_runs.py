@@ -76,7 +76,10 @@ def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
     for more, message in (
         ("--novelty ns", "--novelty needs --behaviour"),
         ("--novelty nsx --behaviour ram", "--novelty nsx must be ns, nsr or nsra"),
-        ("--novelty ns --behaviour info:where --info-keys novelty", "--info-keys novelty: there is a column"),
+        (
+            "--novelty ns --behaviour info:where --info-keys novelty",
+            "--info-keys novelty: a column has that name already",
+        ),
         (
             "--novelty ns --behaviour info:wher",
             "--behaviour wher: no episode's last info has a number of that name",
