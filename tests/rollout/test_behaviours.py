@@ -221,20 +221,20 @@ def test_the_ram_of_a_game_is_what_a_policy_of_its_memory_sees(backend, tmp_path
         )
         assert ram.shape == (3, 384 if every else 128)
         np.testing.assert_array_equal(ram, seen)
-    with pytest.raises(InputError, match="`behaviour` ram: CartPole-v1 is no Atari game"):
+    with pytest.raises(InputError, match="`behaviour` ram: CartPole-v1 is not an Atari game"):
         trained(tmp_path / "other", "CartPole-v1", behaviour="ram")
 
 
 @pytest.mark.parametrize(
     ("behaviour", "message"),
     [
-        ("info:wher", "--behaviour wher: no episode's last info has a number of that name"),
+        ("info:wher", "--behaviour wher: no episode's last info has a number with this key"),
         ("info:text", "--behaviour text: this entry of a step's info must be a number, not 'far'"),
         (
             "observation:0,7",
-            "--behaviour observation:0,7: an observation of Succeeds-v0 has the numbers 0 to",
+            "--behaviour observation:0,7: observations of Succeeds-v0 have the indices 0 to",
         ),
-        (f"{HERE}:as_long_as_it_is", "--behaviour: there are behaviours of "),
+        (f"{HERE}:as_long_as_it_is", "--behaviour: found behaviours of "),
         (f"{HERE}:missing", f"--behaviour {HERE}:missing: module {HERE} has no missing"),
     ],
 )
@@ -255,7 +255,7 @@ def test_a_function_that_raises_names_the_episode(tmp_path):
 
 
 def test_a_series_needs_a_limit_of_steps(tmp_path):
-    with pytest.raises(InputError, match="`behaviour` observation:0:every=2: give `max_episode_steps` too"):
+    with pytest.raises(InputError, match="`behaviour` observation:0:every=2: set `max_episode_steps` too"):
         trained(tmp_path / "run", behaviour="observation:0:every=2")
 
 

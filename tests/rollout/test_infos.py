@@ -87,7 +87,7 @@ def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ("is_succes", "--info-keys is_succes: no episode's last info has a number of that name"),
+        ("is_succes", "--info-keys is_succes: no episode's last info has a number with this key"),
         ("text", "--info-keys text: this entry of a step's info must be a number, not 'far'"),
     ],
 )

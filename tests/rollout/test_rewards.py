@@ -37,7 +37,7 @@ def test_the_order_is_shift_then_floor(text, expected):
 
 @pytest.mark.parametrize("text", ["", "5", "shift=", "shift=inf", "info=", "floor=1,top=2"])
 def test_what_is_no_transform_is_refused(text):
-    with pytest.raises(InputError, match=r"^`reward` .* must be info=NAME, shift=X, floor=X"):
+    with pytest.raises(InputError, match=r"^`reward` .* must be info=NAME, shift=X or floor=X"):
         Reward(text)
 
 

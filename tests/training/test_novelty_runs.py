@@ -82,7 +82,7 @@ def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
         ),
         (
             "--novelty ns --behaviour info:wher",
-            "--behaviour wher: no episode's last info has a number of that name",
+            "--behaviour wher: no episode's last info has a number with this key",
         ),
         ("--novelty nsr --behaviour info:where --strategy rm-es", "RMES compares a generation's fitness"),
     ):

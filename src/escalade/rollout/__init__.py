@@ -1,1 +1,1 @@
-"""Members in, episode results out."""
+"""Rollouts: run the episodes of a generation's members."""

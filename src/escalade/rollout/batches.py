@@ -1,4 +1,4 @@
-"""A generation of a batched world: which episodes begin and step together."""
+"""A generation of a batched world, divided into batches of episodes that start and step together."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from escalade.rollout.episodes import EpisodeJob, Episodes
 
 Numbers = NDArray[np.int64]
 Found = list[tuple[NDArray[np.intp], NDArray[np.void]]]
-"""The results of a batch: places in it, and the records of the episodes there."""
+"""Results of a batch: indices into it, and the records of the episodes at these indices."""
 
 
 @dataclass(frozen=True)
 class Batches:
-    """A job for an engine whose items are batches of ``job``'s episodes.
+    """A job for an engine, whose items are batches of ``job``'s episodes.
 
-    All episodes of a member, and those of its mirrored twin, are in one batch. Evaluations fill the last
-    batch of members, and then batches of their own.
+    All episodes of a mirrored pair are in one batch. Evaluations fill the last batch of members, then batches
+    of their own.
 
     Args:
-        job: the episodes of a generation.
-        rows: the most episodes in a batch: the world's ``num_envs``.
+        job: The episodes of a generation.
+        rows: Maximum number of episodes in a batch: the world's ``num_envs``.
     """
 
     job: EpisodeJob
@@ -37,23 +37,23 @@ class Batches:
 
     @cached_property
     def _members(self) -> int:
-        """The members' episodes in a batch that is full of them.
+        """Number of episodes in a full batch of members.
 
         Raises:
-            InputError: a batch cannot hold one member and its twin.
+            InputError: A batch is too small for a mirrored pair.
         """
         population = self.job.population
         pair = self.job.episodes * (2 if population is not None and population.antithetic else 1)
         if self.job.training_items and self.rows < pair:
             raise InputError(
-                f"`num_envs` {self.rows} is too small: the {pair} episodes of a pair of members begin "
-                "together"
+                f"`num_envs` {self.rows} is too small: all {pair} episodes of a pair of members start "
+                f"together; set it to at least {pair}"
             )
         return self.rows // pair * pair
 
     @cached_property
     def _ends(self) -> list[int]:
-        """The first item behind each batch."""
+        """The end of each batch: the index of its last item, plus 1."""
         trained = self.job.training_items
         ends = [*range(self._members, trained, self._members), trained] if trained else [0]
         begun = ends[-2] if len(ends) > 1 else 0
@@ -66,11 +66,11 @@ class Batches:
         return len(self._ends)
 
     def items(self, batch: int) -> Numbers:
-        """The job's items in a batch, shape (n,), n at most ``rows``."""
+        """Return the job's items in a batch, shape (n,), with n at most ``rows``."""
         return np.arange(self._ends[batch - 1] if batch else 0, self._ends[batch])
 
     def seed(self, batch: int) -> int:
-        """The seed of a batch, for worlds whose episodes draw from one generator."""
+        """Return the seed of a batch, for worlds whose episodes share one generator."""
         job = self.job
         trains = int(self.items(batch)[0]) < job.training_items
         stream, first = (
@@ -79,20 +79,20 @@ class Batches:
         return int(seeds(job.seed, stream, job.generation, first, batch))
 
     def describe(self, batch: int) -> str:
-        """Say whose episodes a batch holds."""
+        """Describe a batch in an error message."""
         items = self.items(batch)
         return f"batch {batch} of generation {self.job.generation + 1} ({len(items)} episodes)"
 
     def run(self, engine: Engine) -> Episodes:
-        """Run all batches on ``engine``; the episodes in the job's order."""
+        """Run all batches on ``engine``, and return the episodes in the job's order."""
         found, episodes = engine.run(self, len(self)), Results(self.job.items)
         for batch, parts in enumerate(found.in_order()):
             items = self.items(batch)
-            for places, records in parts:
-                episodes.put_many(items[places], records)
+            for indices, records in parts:
+                episodes.put_many(items[indices], records)
         return Episodes.of(episodes)
 
 
 def batch_steps(results: Any) -> int:
-    """Environment steps of batches' results."""
+    """Count the environment steps in the results of batches."""
     return sum(int(records["length"].sum()) for found in results for _, records in found)

@@ -1,4 +1,4 @@
-"""A behaviour, as it is asked for: numbers that say how an episode went, not how well."""
+"""The option ``behaviour``: numbers that characterise an episode, independent of its return."""
 
 from __future__ import annotations
 
@@ -10,32 +10,35 @@ from typing import TYPE_CHECKING, Any
 from escalade.errors import InputError
 from escalade.support.imports import imported
 
-if TYPE_CHECKING:  # the options are checked before Gymnasium is wanted
+if TYPE_CHECKING:  # options are checked before Gymnasium is imported
     from escalade.envs import Environment
 
-FORMS = "info:KEY,..., observation:N,..., ram, each of them with :every=STEPS too, or package.module:function"
+FORMS = (
+    "info:KEY,..., observation:N,... or ram, each optionally with :every=STEPS; or package.module:function"
+)
 _TEXT = re.compile(r"(info|observation|ram)(?::(?!every=)(.*?))?(?::every=(\d{1,9}))?")
 
 
 class Behaviour(str):
-    """The text of a behaviour, read: numbers of an episode's last step, or of every n-th; or a function's.
+    """A parsed behaviour: numbers of an episode's last step or of every n-th, or a function's result.
 
-    It is ``info:x_position,y_position``, ``observation:0,1:every=10``, ``ram`` or a function's name.
+    Examples are ``info:x_position,y_position``, ``observation:0,1:every=10``, ``ram`` and
+    ``package.module:function``.
 
     Raises:
-        InputError: it is none of these.
+        InputError: The text has none of these forms.
     """
 
     kind: str
     """``info``, ``observation``, ``ram`` or ``function``."""
     keys: tuple[str, ...] = ()
-    """Entries of a step's info."""
+    """Keys of a step's info."""
     places: tuple[int, ...] = ()
-    """Places of numbers in a flattened observation."""
+    """Indices into a flattened observation."""
     every: int | None = None
-    """Steps between two that are noted; None notes the last alone."""
+    """Steps between two recorded steps, or None if only the last step is recorded."""
     function: Callable[[Any], Any] | None = None
-    """It is given a :class:`escalade.rollout.traces.Trajectory`; known once :meth:`found`."""
+    """Function of a :class:`escalade.rollout.traces.Trajectory`, imported by :meth:`found`."""
 
     def __new__(cls, text: str) -> Behaviour:
         made = super().__new__(cls, text)
@@ -43,8 +46,8 @@ class Behaviour(str):
             made.kind, names, steps = match.groups()
             listed = () if names is None else tuple(name.strip() for name in names.split(","))
             made.every = None if steps is None else int(steps)
-            right = {"info": all(listed), "observation": all(map(_is_place, listed)), "ram": not listed}
-            if right[made.kind] and (made.kind == "ram" or listed) and made.every != 0:
+            valid = {"info": all(listed), "observation": all(map(_is_index, listed)), "ram": not listed}
+            if valid[made.kind] and (made.kind == "ram" or listed) and made.every != 0:
                 if made.kind == "observation":
                     made.places = tuple(map(int, listed))
                 else:
@@ -56,10 +59,13 @@ class Behaviour(str):
         raise InputError(f"`behaviour` {text!r} must be {FORMS}")
 
     def found(self, environment: Environment) -> Behaviour:
-        """The same for ``environment``, with the function that it names.
+        """Check the behaviour against ``environment``, and import its function.
+
+        Returns:
+            A copy with ``function`` set if the behaviour names one.
 
         Raises:
-            InputError: the environment has no such behaviour, or the function is not there.
+            InputError: The environment does not have this behaviour, or the function does not exist.
         """
         from escalade.envs.pixels.wrappers import is_atari
         from escalade.envs.spaces import observation_shape
@@ -67,26 +73,28 @@ class Behaviour(str):
         size = math.prod(observation_shape(environment.observation_space))
         what = f"`behaviour` {self}"
         if any(place >= size for place in self.places):
-            raise InputError(f"{what}: an observation of {environment.id} has the numbers 0 to {size - 1}")
+            raise InputError(f"{what}: observations of {environment.id} have the indices 0 to {size - 1}")
         if self.kind == "ram" and not is_atari(environment.spec):
-            raise InputError(f"{what}: {environment.id} is no Atari game of ALE's, and has no RAM")
+            raise InputError(f"{what}: {environment.id} is not an Atari game of ALE, so it has no RAM")
         if self.every and environment.max_episode_steps is None:
-            raise InputError(f"{what}: give `max_episode_steps` too: all behaviours must be of one length")
+            raise InputError(
+                f"{what}: set `max_episode_steps` too, so that all behaviours have the same size"
+            )
         made = Behaviour(self)
         made.function = imported(self, what) if self.kind == "function" else None
         return made
 
 
 def check_sizes(sizes: set[int]) -> None:
-    """Refuse behaviours of several lengths.
+    """Check that all behaviours have the same size.
 
     Raises:
-        InputError: ``sizes`` are several.
+        InputError: ``sizes`` has more than one element.
     """
     if len(sizes) > 1:
         several = " and ".join(map(str, sorted(sizes)))
-        raise InputError(f"`behaviour`: there are behaviours of {several} numbers, and all must have as many")
+        raise InputError(f"`behaviour`: found behaviours of {several} numbers; all must have the same size")
 
 
-def _is_place(text: str) -> bool:
+def _is_index(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 10

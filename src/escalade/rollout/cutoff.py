@@ -1,7 +1,7 @@
-"""The cutoff of an episode: a cap on its steps that may move with the run.
+"""The option ``cutoff``: a cap on the steps of an episode, which may change during the run.
 
-A cap is part of what a generation is a function of, so it is kept in the checkpoint. It is the
-population's only: evaluations run to the environment's own end.
+A generation is a function of the cap, so the cap is stored in the checkpoint. It applies to members only:
+evaluations run to the environment's own end.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import math
 
 from escalade.errors import InputError
 
-_LARGEST = 1e9  # of the numbers in a cut-off; products with steps then stay whole numbers
+_LARGEST = 1e9  # number in a cutoff, so that products with steps stay whole numbers
 FORMS = "STEPS, mean:FACTOR, adaptive:START,SHARE,RATIO or along:STEPS"
 START = 1000
-"""First cap if the environment has no limit of steps: no shorter than most registered limits."""
+"""First cap if the environment has no step limit: at least as long as most registered limits."""
 MOVING = f"adaptive:{START},0.5,1.5"
-UNSET = f"no cap; {MOVING} if the environment has no limit of steps"
+UNSET = f"no cap; {MOVING} if the environment has no step limit"
 _BOUNDS = (
     f"STEPS and START are whole numbers from 1 to {_LARGEST:,.0f}, FACTOR and RATIO above 1, "
     "SHARE above 0 and at most 1"
@@ -23,21 +23,21 @@ _BOUNDS = (
 
 
 class Cutoff(str):
-    """The text of a cut-off, and the rule that it names, such as ``200``, ``mean:2`` or ``along:300``.
+    """A parsed cutoff, such as ``200``, ``mean:2`` or ``along:300``.
 
-    A number of steps stays as it is. ``mean:FACTOR`` is that many times the mean length of the last
-    generation's episodes; pytorch-es calls twice the mean ``variable-ep-len``. Salimans et al. 2017's
-    ``adaptive:START,SHARE,RATIO`` multiplies the cap by RATIO when SHARE of the episodes hit it.
-    ``along:STEPS`` is a fixed cap on episodes that begin in states of an episode of the centre.
+    A number of steps is a fixed cap. ``mean:FACTOR`` is FACTOR times the mean length of the last
+    generation's episodes; ``mean:2`` is ``variable-ep-len`` in pytorch-es. ``adaptive:START,SHARE,RATIO``
+    (Salimans et al. 2017) multiplies the cap by RATIO when SHARE of the episodes reach it. ``along:STEPS``
+    is a fixed cap on episodes that start in states of an episode of the centre.
 
     Raises:
-        InputError: it is none of these, or holds an impossible number.
+        InputError: The text has none of these forms, or a number is out of range.
     """
 
     _kind: str
     _numbers: list[float]
     start: int | None
-    """The first generation's cap; None if that has none."""
+    """The first generation's cap, or None if it has none."""
 
     def __new__(cls, text: str | int) -> Cutoff:
         made = super().__new__(cls, text)
@@ -48,30 +48,30 @@ class Cutoff(str):
             made._numbers = []
         match made._kind, made._numbers:
             case "" | "along", [start]:
-                right = _is_cap(start)
+                valid = _is_cap(start)
             case "mean", [factor]:
-                right = 1 < factor <= _LARGEST
+                valid = 1 < factor <= _LARGEST
             case "adaptive", [start, share, ratio]:
-                right = _is_cap(start) and 0 < share <= 1 < ratio <= _LARGEST
+                valid = _is_cap(start) and 0 < share <= 1 < ratio <= _LARGEST
             case _:
-                right = False
-        if not right:
+                valid = False
+        if not valid:
             raise InputError(f"`cutoff` {text!r} must be {FORMS}: {_BOUNDS}")
         made.start = None if made._kind == "mean" else int(made._numbers[0])
         return made
 
     @property
     def moves(self) -> bool:
-        """True if generations may have different caps, or begin their episodes elsewhere."""
+        """True if the cap or the states in which episodes start may differ between generations."""
         return self._kind != ""
 
     @property
     def along(self) -> bool:
-        """True if members' episodes begin along the centre's."""
+        """True if members' episodes start in states of the centre's episode."""
         return self._kind == "along"
 
     def after(self, cap: int | None, lengths: list[int]) -> int | None:
-        """The next generation's cap, of a generation's own and the lengths of its episodes in steps."""
+        """Return the next generation's cap, from this generation's cap and its episodes' lengths in steps."""
         if self._kind == "mean":
             return max(1, math.ceil(self._numbers[0] * sum(lengths) / len(lengths)))
         if self._kind == "adaptive":

@@ -1,4 +1,4 @@
-"""A generation's episodes: what they have in common, and their results."""
+"""A generation's episodes: the job that describes them, and their results."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from escalade.rollout.behaviour import check_sizes
 
 Vector = NDArray[np.float32]
 OBSERVED = 1024
-"""Episodes of a generation, at most, whose observations the normaliser learns from."""
+"""Maximum number of episodes per generation whose observations update the normaliser."""
 
 
 MOMENTS = "moments"
-"""The field of an episode's record that not all of them have."""
+"""The field that only some episodes' records have."""
 
 
 @dataclass(frozen=True)
 class RecordType:
-    """The fields of an episode's record: a structured numpy type, made once for a run.
+    """The fields of an episode's record: a structured NumPy dtype, created once per run.
 
-    A new field also needs its place where :class:`Rollouts` fills it, and in :class:`Episodes`.
+    A new field must also be filled by :class:`Rollouts`, and added to :class:`Episodes`.
     """
 
     infos: int = 0
-    """Numbers of the last info, see ``info_keys``."""
+    """Number of values from the last info, see ``info_keys``."""
     observation: int = 0
-    """Numbers of an observation whose moments are kept."""
+    """Size of an observation whose moments are recorded."""
     behaviour: int = 0
-    """Numbers of a behaviour."""
+    """Size of a behaviour."""
 
     @cached_property
     def plain(self) -> np.dtype[np.void]:
-        """Return, length, score (what fitness is the mean of), the last info's numbers and the behaviour."""
+        """Dtype of return, length, score (fitness is its mean), the last info's numbers and behaviour."""
         numbers = [("infos", "f8", (self.infos,)), ("behaviour", "f4", (self.behaviour,))]
         return np.dtype([("return", "f8"), ("length", "i8"), ("score", "f8"), *numbers])
 
     @cached_property
     def observed(self) -> np.dtype[np.void]:
-        """The same, the mean observation, and the sum of squared deviations from it."""
+        """The plain fields, then the mean observation and the sum of squared deviations from it."""
         return np.dtype([*self.plain.descr, (MOMENTS, "f8", (2, self.observation))])
 
 
 @dataclass(frozen=True)
 class EpisodeJob:
-    """The facts that a generation's episodes share; sent to each worker once.
+    """A generation's episodes, as sent to each worker once.
 
-    Items 0 to ``members * episodes - 1`` are the population's episodes, member by member; the
+    Items 0 to ``members * episodes - 1`` are the population's episodes, member by member. The
     ``evaluations`` after them are episodes of ``center``, unperturbed and without action noise.
     """
 
@@ -69,58 +69,58 @@ class EpisodeJob:
     evaluations: int = 0
     evaluation_stream: Stream = Stream.EVALUATION
     first_evaluation: int = 0
-    """Index of the first evaluation among those of the same stream and generation."""
+    """Index of the first evaluation within its stream and generation."""
     normalization: Normalization | None = None
     cap: int | None = None
-    """Steps after which a member's episode is cut; evaluations are not."""
+    """Steps after which a member's episode is cut. Evaluations are not cut."""
     along: bool = False
-    """True if members' episodes begin in states of the first evaluation's, which each worker plays."""
+    """True if members' episodes start in states of the first evaluation, which each worker plays itself."""
     first_member: int = 0
-    """The member that item 0 belongs to, when a generation grows by further members."""
+    """The member of item 0, if a generation grows by further members."""
     best_evaluations: int = 0
-    """Evaluations that come last and take the best action, though the policy draws its actions.
+    """Number of evaluations, the last ones, that take the best action although the policy samples actions.
 
-    They play the episodes of the evaluations before them again, unless all are of this kind.
+    They repeat the episodes of the evaluations before them, unless all evaluations are of this kind.
     """
     seed_sharing: str = "pair"
-    """The members that play the same episodes: of a ``pair``, a ``generation``, or a ``member`` alone."""
+    """The members that share episode seeds: ``pair``, ``generation``, or ``member`` for none."""
 
     @property
     def members(self) -> int:
-        """The number of members whose episodes this job holds."""
+        """Number of members whose episodes are in this job."""
         return self.population.size - self.first_member if self.population else 0
 
     @property
     def training_items(self) -> int:
-        """The number of items that are episodes of members."""
+        """Number of items that are episodes of members."""
         return self.members * self.episodes
 
     @property
     def items(self) -> int:
-        """The number of episodes to run."""
+        """Number of episodes to run."""
         return self.training_items + self.evaluations
 
     @property
     def drawn_items(self) -> int:
-        """The number of items whose actions are drawn, if the policy draws: all but the best evaluations."""
+        """Number of items whose actions are sampled if the policy samples: all but the best evaluations."""
         return self.items - self.best_evaluations
 
     def observed(self, items: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The items that report the moments of their observations: every n-th, of a large population.
+        """Return a mask of the items that report moments of their observations.
 
-        Evaluations report none: the normaliser learns from members alone. A thousand episodes tell as much
-        of the observations as ten thousand, at a tenth of what the trainer takes in (Salimans et al. 2017
-        take one in a hundred).
+        Only members report moments, and in a large population only every n-th episode. A thousand episodes
+        estimate the moments about as well as ten thousand, at a tenth of the trainer's input (Salimans et al.
+        2017 use one in a hundred).
         """
         every = max(1, -(-self.training_items // OBSERVED))
         return np.asarray((items % every == 0) & (items < self.training_items))
 
     def member(self, item: int) -> int | None:
-        """The member whose episode an item is; None for the unperturbed policy's."""
+        """Return the member of an item, or None if it is an evaluation of the unperturbed policy."""
         return self.first_member + item // self.episodes if item < self.training_items else None
 
     def episode_seeds(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Episode seeds. Members that share theirs differ in their policies alone."""
+        """Return the items' episode seeds."""
         trained = self.training_items
         member, episode = np.divmod(items, self.episodes)
         training = seeds(
@@ -133,21 +133,21 @@ class EpisodeJob:
 
     @property
     def _sharers(self) -> int:
-        """The number of members in a row that share their episode seeds."""
+        """Number of consecutive members that share their episode seeds."""
         if self.seed_sharing == "generation":
-            return 2**62  # more than there are
+            return 2**62  # more than any population has
         paired = self.population is not None and self.population.antithetic
         return 2 if self.seed_sharing == "pair" and paired else 1
 
     def describe(self, item: int) -> str:
-        """Say whose episode an item is and how it began: what reproduces it."""
+        """Describe an item in an error message, with the seed that reproduces it."""
         member = self.member(item)
         who = "the unperturbed policy" if member is None else f"member {member}"
         seed = int(self.episode_seeds(np.array([item]))[0])
         return f"{who} of generation {self.generation + 1} (its episode began with reset(seed={seed}))"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle a centre that is also the population's once."""
+        """Pickle the centre only once if it is also the population's."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         shared = getattr(self.population, "center", None)
         if self.center is not None and shared is not None and np.array_equal(self.center, shared):
@@ -155,7 +155,7 @@ class EpisodeJob:
         return state
 
     def individual(self, item: int) -> tuple[Population, int]:
-        """The population an item's parameters are of, and its number there; the centre is one of its own."""
+        """Return the population of an item, and its number there. The centre is a population of one."""
         member = self.member(item)
         if member is None:
             assert self.center is not None
@@ -171,28 +171,28 @@ class Episodes:
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     seen: NDArray[np.int64]
-    """Observations that an episode's moments are of, shape (n,); 0 where it does not report them."""
+    """Number of observations in an episode's moments, shape (n,); 0 if the episode reports none."""
     moments: NDArray[np.float64]
-    """Mean observation, and sum of squared deviations from it, of each episode that has ``seen`` some.
+    """Mean observation and sum of squared deviations from it, for each episode whose ``seen`` is not 0.
 
-    Shape (episodes that report them, 2, size). They are those of the episode alone.
+    Shape (reporting episodes, 2, size). Each row is of one episode only.
     """
     scores: NDArray[np.float64]
-    """The numbers that fitness is made of: sums of transformed rewards, or returns where none are."""
+    """Sums of transformed rewards, or returns if rewards are not transformed, shape (n,)."""
     infos: NDArray[np.float64]
-    """Numbers of the episodes' last infos, shape (n, keys): NaN where there is none of that name."""
+    """Numbers of the episodes' last infos, shape (n, keys); NaN if an info lacks the key."""
     behaviours: NDArray[np.float32]
-    """Numbers that say how the episodes went, shape (n, size): size is 0 where nobody asked."""
+    """Behaviours of the episodes, shape (n, size); the size is 0 if no behaviour is configured."""
     raised: NDArray[np.object_]
-    """Exceptions of episodes that were forgiven, in words, shape (n,); None where there was none."""
+    """Messages of tolerated exceptions of episodes, shape (n,), None for episodes without one."""
 
     @classmethod
     def of(cls, results: Results) -> Episodes:
-        """The records that :class:`Rollouts` handed in, by item."""
+        """Collect the records of :class:`Rollouts` in item order."""
         batches = [(np.asarray(items, np.int64), records) for items, records in results.in_batches()]
         sizes = {records["behaviour"].shape[1] for _, records in batches}
         if len(sizes) > 1:
-            sizes.discard(0)  # of episodes that failed before a function told its size
+            sizes.discard(0)  # of episodes that failed before the function's size was known
         check_sizes(sizes)
         order = np.argsort(np.concatenate([items for items, _ in batches]))
 
@@ -206,7 +206,7 @@ class Episodes:
         lengths = column("length")
         seen = np.zeros_like(lengths)
         observed = [(items, records[MOMENTS]) for items, records in batches if MOMENTS in records.dtype.names]
-        moments = np.zeros((0, 2, 0))  # without a normaliser, they do not travel
+        moments = np.zeros((0, 2, 0))  # not sent without a normaliser
         if observed:
             items = np.concatenate([items for items, _ in observed])
             seen[items] = lengths[items]
@@ -219,15 +219,15 @@ class Episodes:
 
     @property
     def first_raised(self) -> str | None:
-        """The exception of the first episode that raised one, in words; None where none did."""
+        """Message of the first episode's exception, or None if no episode raised."""
         return next((words for words in self.raised if words is not None), None)
 
     def failed(self) -> NDArray[np.bool_]:
-        """True of episodes that failed, or whose return is no number, shape (episodes,)."""
+        """Return a mask of the episodes that failed or have a non-finite return, shape (episodes,)."""
         return ~np.isfinite(self.returns)
 
     def with_failed_as_worst(self) -> Episodes:
-        """The same; a failed episode has the worst return and score of the others, where any did not fail."""
+        """Replace return and score of failed episodes by the worst of the others, unless all failed."""
         failed = self.failed()
         if failed.all() or not failed.any():
             return self
@@ -239,16 +239,16 @@ class Episodes:
         )
 
     def mean_behaviours(self, members: int) -> NDArray[np.float32]:
-        """Mean behaviour of each member's episodes, shape (members, size)."""
-        if not self.behaviours.size:  # every episode failed before a function said how many there are
+        """Return the mean behaviour of each member's episodes, shape (members, size)."""
+        if not self.behaviours.size:  # every episode failed before the function's size was known
             return _no_numbers(members, 0)
         of_members = self.behaviours.reshape(members, -1, self.behaviours.shape[1])
         with np.errstate(over="ignore"):
             return np.asarray(of_members.mean(axis=1, dtype=np.float64).astype(np.float32))
 
     def __add__(self, more: Episodes) -> Episodes:
-        """These episodes, then ``more``."""
-        width = max(self.behaviours.shape[1], more.behaviours.shape[1])  # 0 where each episode failed
+        """Concatenate these episodes and ``more``."""
+        width = max(self.behaviours.shape[1], more.behaviours.shape[1])  # 0 if all episodes failed
         parts = [
             part if part.behaviours.shape[1] else part._with_no_behaviours(width) for part in (self, more)
         ]
@@ -270,12 +270,12 @@ def _no_numbers(count: int, size: int) -> NDArray[np.float32]:
 
 
 def episode_steps(records: NDArray[Any]) -> int:
-    """Environment steps of records that :class:`Rollouts` handed in."""
+    """Count the environment steps in records of :class:`Rollouts`."""
     return int(records["length"].sum())
 
 
 def mean_known(values: NDArray[np.float64]) -> float | None:
-    """The mean of the numbers among ``values``, shape (n,); None where there is none."""
+    """Return the mean of the finite ``values``, shape (n,), or None if there are none."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else None
 
@@ -283,19 +283,19 @@ def mean_known(values: NDArray[np.float64]) -> float | None:
 def check_known(
     environment: Environment, infos: NDArray[np.float64], asked: Collection[str] | None = None
 ) -> None:
-    """Refuse a key that no episode's last info had; ``infos`` has the shape (episodes, keys).
+    """Check that every key is in the last info of some episode.
 
     Args:
-        environment: whose ``info_keys`` they are.
-        infos: the numbers.
-        asked: the keys to check; None for all.
+        environment: The environment with the ``info_keys``.
+        infos: Numbers of the last infos, shape (episodes, keys).
+        asked: Keys to check, or None for all.
 
     Raises:
-        InputError: names the key, and what an info of the environment has.
+        InputError: A key is in no last info. The message lists the entries of an info of the environment.
     """
     for key, values in zip(environment.info_keys, infos.T, strict=True):
         if (asked is None or key in asked) and mean_known(values) is None:
             raise InputError(
-                f"`{environment.asked_by(key)}` {key}: no episode's last info has a number of that name "
-                f"(that of a first step: {entries(first_info(environment))})"
+                f"`{environment.asked_by(key)}` {key}: no episode's last info has a number with this key "
+                f"(the info of a first step has {entries(first_info(environment))})"
             )

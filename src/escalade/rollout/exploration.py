@@ -1,4 +1,4 @@
-"""Noise by which policies explore, and the actions that they may not take."""
+"""Exploration: noise on the outputs of policies, and masks of illegal actions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Exploration:
     """Changes a step's outputs before the action map: a function of each episode's seed and step.
 
     Args:
-        actions: the action map; if it draws its actions, the noise is that of the draw.
-        noise: standard deviation of the noise on the outputs of members.
-        masks: legal actions of the environments' slots; None if they cannot be masked.
+        actions: The action map. If it samples actions, the noise of the samples is added to the outputs.
+        noise: Standard deviation of the noise on the outputs of members.
+        masks: Legal actions of the environments' slots, or None if they have no masks.
     """
 
     def __init__(self, actions: ActionMap, noise: float, masks: Masks | None) -> None:
@@ -39,7 +39,7 @@ class Exploration:
         steps: Numbers,
         slots: Numbers,
     ) -> NDArray[Any]:
-        """Outputs of shape (n, outputs), of the episodes with these items and seeds, at these steps."""
+        """Return the changed outputs, shape (n, outputs), of episodes with these items, seeds and steps."""
         if self._draws is not None:
             drawn = items < job.drawn_items
             raw = raw + self._draws(seeds, steps) * drawn[:, None]
@@ -53,6 +53,6 @@ class Exploration:
 
 
 def make_exploration(actions: ActionMap, noise: float, masks: Masks | None) -> Exploration | None:
-    """The :class:`Exploration` of these arguments, or None if it would change no output."""
-    useless = not actions.draws and (not noise or not actions.continuous) and masks is None
-    return None if useless else Exploration(actions, noise, masks)
+    """Return the :class:`Exploration` of these arguments, or None if it would change no output."""
+    needless = not actions.draws and (not noise or not actions.continuous) and masks is None
+    return None if needless else Exploration(actions, noise, masks)

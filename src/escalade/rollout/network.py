@@ -1,4 +1,4 @@
-"""The part of a policy network that rollouts need: a batched forward pass of several members."""
+"""Interface of policy networks in rollouts: a batched forward pass of several members."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ Vector = NDArray[np.float32]
 class Forward(Protocol):
     """Batched forward pass of several members; see :class:`escalade.policies.population.stack.StackForward`.
 
-    The outputs of a row must not depend on the other rows, nor on how many there are, to the last bit.
+    The outputs of a row must be bit-identical for any other rows, and for any number of them.
     """
 
     def begin(self, center: Vector | None) -> None:
-        """Begin a job, all of whose members are around ``center``; None where they are around none."""
+        """Begin a job whose members are all perturbations of ``center``, or share no centre if it is None."""
         ...
 
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:
-        """Give ``row`` the parameters of ``member``, and begin an episode in it, whose seed is ``seed``."""
+        """Load the parameters of ``member`` into ``row``, and begin an episode there with ``seed``."""
         ...
 
     def __call__(self, observations: Vector) -> Vector:
-        """Outputs of the first k rows, shape (k, outputs), float32.
+        """Return the outputs of the first k rows, shape (k, outputs), float32.
 
-        Observations are (k, size), those of images (k, C, H, W); the next step writes their memory again.
+        Observations have shape (k, size), images (k, C, H, W). The next step overwrites their memory.
         """
         ...
 
     def keep(self, rows: NDArray[np.intp]) -> None:
-        """Move the given rows, in order, to the front; the others are done."""
+        """Move these rows, in order, to the front. The other rows are no longer used."""
         ...
 
 
 class Network(Protocol):
-    """The shape of a policy network, which makes a batched forward pass of a population's members."""
+    """Architecture of a policy network, which creates batched forward passes of members."""
 
     @property
     def dimension(self) -> int:
-        """Parameters of one member."""
+        """Number of parameters of one member."""
         ...
 
     def forward(self, rows: int, source: NoiseSource | None = None) -> Forward:
-        """A forward pass with room for ``rows`` members whose noise is of ``source``."""
+        """Return a forward pass for up to ``rows`` members whose noise comes from ``source``."""
         ...

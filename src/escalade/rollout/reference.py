@@ -1,4 +1,4 @@
-"""Observations of random play: what virtual batch normalisation takes its statistics of."""
+"""Observations of random play, from which virtual batch normalisation computes its statistics."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from escalade.envs.masks import Masks
 from escalade.errors import EnvironmentFailure, with_place
 from escalade.perturbation import Stream, normals, seeds
 
-_APART = 8  # steps between two observations that are kept: neighbours are nearly the same picture
+_APART = 8  # steps between two collected observations, as neighbouring images hardly differ
 
 
 def reference_batch(environment: Environment, actions: ActionMap, seed: int, frames: int) -> NDArray[Any]:
-    """Observations, shape (frames, ...) as the environment gives them, of play with random outputs.
+    """Return every eighth observation of episodes with random outputs, shape (frames, ...).
 
-    The same ``seed`` gives the same ones. Every eighth is kept, over as many episodes as it takes.
+    The observations are a function of ``seed``, over as many episodes as necessary.
 
     Raises:
-        EnvironmentFailure: the environment raised.
+        EnvironmentFailure: The environment raised.
     """
     try:
         return _play(environment, actions, seed, frames)
@@ -36,16 +36,16 @@ def _play(environment: Environment, actions: ActionMap, seed: int, frames: int) 
     act, slot = actions.compile(), np.zeros(1, np.int64)
     vector = vectorize(environment, 1)
     masks: Masks | None = getattr(vector, "masks", None)
-    kept: list[NDArray[Any]] = []
+    collected: list[NDArray[Any]] = []
     try:
         episode, ended, step = 0, True, 0
-        while len(kept) < frames:
+        while len(collected) < frames:
             if ended:
                 start = seeds(seed, Stream.REFERENCE, np.array([episode]))
                 seen = vector.reset(slot, start)
                 episode += 1
             if step % _APART == 0:
-                kept.append(np.array(seen[0]))
+                collected.append(np.array(seen[0]))
             outputs = normals(seed, Stream.REFERENCE, step, np.arange(actions.outputs))
             chosen = act(outputs[None].astype(np.float32))
             seen, _, over = vector.step(slot, chosen if masks is None else masks.legal(slot, chosen))
@@ -53,4 +53,4 @@ def _play(environment: Environment, actions: ActionMap, seed: int, frames: int) 
             step += 1
     finally:
         vector.close()
-    return np.stack(kept)
+    return np.stack(collected)

@@ -1,4 +1,7 @@
-"""Transforms of rewards in training. Evaluations, and every reported return, are of the reward itself."""
+"""The option ``reward``: transforms of the reward in training.
+
+Evaluations and all reported returns use the environment's own reward.
+"""
 
 from __future__ import annotations
 
@@ -11,38 +14,38 @@ from escalade.errors import InputError
 
 Array = NDArray[np.float64]
 
-FORMS = "info=NAME, shift=X, floor=X, or several of them with commas between"
+FORMS = "info=NAME, shift=X or floor=X, or several of these separated by commas"
 
 
 class Reward(str):
-    """The text of a transform, such as ``shift=5,floor=0``, and the transform.
+    """A parsed transform of the reward, such as ``shift=5,floor=0``.
 
-    From each step's reward to what a member's fitness sums: take ``shift`` off, then bound by ``floor``.
-    ARS (Mania et al. 2018, arXiv 1803.07055) calls the first ``shift``.
+    A member's fitness sums the transformed rewards: subtract ``shift``, then bound from below by ``floor``.
+    ``shift`` has the name that it has in ARS (Mania et al. 2018, arXiv 1803.07055).
 
     Raises:
-        InputError: it is no such text.
+        InputError: The text does not have this form.
     """
 
     info: str | None
-    """The entry of a step's info that is taken for the reward."""
+    """Key of a step's info whose value replaces the reward."""
     shift: float
     floor: float | None
 
     def __new__(cls, text: str) -> Reward:
         made = super().__new__(cls, text)
-        given = dict(part.strip().partition("=")[::2] for part in made.split(","))
+        parts = dict(part.strip().partition("=")[::2] for part in made.split(","))
         try:
-            made.info = given.pop("info", None)
-            made.shift = float(given.pop("shift", 0.0))
-            made.floor = float(given.pop("floor")) if "floor" in given else None
-            if given or made.info == "" or not math.isfinite(made.shift + (made.floor or 0.0)):
+            made.info = parts.pop("info", None)
+            made.shift = float(parts.pop("shift", 0.0))
+            made.floor = float(parts.pop("floor")) if "floor" in parts else None
+            if parts or made.info == "" or not math.isfinite(made.shift + (made.floor or 0.0)):
                 raise ValueError
         except ValueError:
             raise InputError(f"`reward` {text!r} must be {FORMS}") from None
         return made
 
     def __call__(self, rewards: Array) -> Array:
-        """Transformed rewards, shape (n,), in memory of their own."""
+        """Return the transformed rewards, shape (n,), in new memory."""
         changed = np.asarray(rewards, np.float64) - self.shift
         return changed if self.floor is None else np.maximum(changed, self.floor)

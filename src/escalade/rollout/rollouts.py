@@ -1,8 +1,7 @@
-"""Members in, episode results out.
+"""One worker's share of a generation: many episodes in lockstep, with one batched forward pass per step.
 
-One process's share of a generation: many episodes in lockstep, one batched forward pass a step.
-An episode is a function of its member's parameters, the normaliser, its seed and the environment
-alone; which slot it ran in, beside which others and where, leaves no trace in its result.
+An episode's result is a function of its member's parameters, the normaliser, its seed and the environment
+alone. It does not depend on its slot, on the episodes beside it, or on the worker.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from escalade.rollout.traces import make_traces
 Vector = NDArray[np.float32]
 
 _PARAMETER_BYTES = 48 * 2**20  # of members' parameters in one batch
-_PACKING_COST = 4  # of moving a row to the front, in forward passes of it
-_LOOK_EVERY = 32  # steps between looks for new work while slots stand empty
+_PACKING_COST = 4  # of moving a row to the front, in forward passes of the row
+_LOOK_EVERY = 32  # steps between checks for new work while slots are free
 
 
 @dataclass(frozen=True)
 class RolloutSetup:
-    """The things that a worker needs once: all that stays the same for a whole run."""
+    """Everything a worker needs that stays the same for a whole run; calling it returns the work."""
 
     environment: Environment
     network: Network
@@ -52,11 +51,11 @@ class RolloutSetup:
     action_noise: float = 0.0
     """Standard deviation of the noise on the outputs of members."""
     normalize_images: bool = False
-    """True where images too are normalised by a running mean and deviation, instead of divided."""
+    """True if images, too, are normalised by running mean and deviation, instead of divided by 255."""
     reward: Reward | None = None
-    """The transform that fitness takes of a reward; None where that is the reward itself."""
+    """Transform of the rewards that fitness sums, or None for the rewards themselves."""
     behaviour: Behaviour | None = None
-    """The numbers that say how an episode went; None where nobody asks."""
+    """Behaviour of an episode, or None if none is recorded."""
 
     def __call__(self) -> Work:
         if self.environment.batched:
@@ -72,16 +71,16 @@ class Rollouts:
         self.environment = settle_backend(setup.environment)
         most = BACKENDS[self.environment.backend].most_rows
         source, network = setup.perturbation, setup.network
-        held = source.length if isinstance(source, LowRank) else network.dimension  # numbers of a member
-        rows = max(1, min(most, _PARAMETER_BYTES // (4 * held)))
-        # As many as may be: bits may depend on this number, and what a backend holds on the memory here.
+        numbers = source.length if isinstance(source, LowRank) else network.dimension  # per member
+        rows = max(1, min(most, _PARAMETER_BYTES // (4 * numbers)))
+        # Not `vector.slots`, which depends on this machine's memory: rounding may depend on this number.
         self.forward = setup.network.forward(rows, setup.perturbation)
         self.vector = vectorize(self.environment, rows)
-        rows = self.vector.slots  # fewer, where the backend holds no more
-        # Only vectors that may forgive exceptions keep their words.
+        rows = self.vector.slots  # fewer if the backend cannot hold as many
+        # Only vectors that may tolerate exceptions store their messages.
         self._raised: dict[int, str] = getattr(self.vector, "raised", {})
         self.map = setup.actions.compile()
-        self.perturbation = setup.perturbation  # kept: populations that arrive find their table by its seed
+        self.perturbation = setup.perturbation  # referenced, so that populations find their table by its seed
         self.explore = make_exploration(
             setup.actions, setup.action_noise, getattr(self.vector, "masks", None)
         )
@@ -95,26 +94,26 @@ class Rollouts:
         self._seed = np.zeros(rows, np.int64)
         self._alive = np.zeros(rows, np.bool_)
         self._return = np.zeros(rows)
-        self._score = np.zeros(rows)  # the sum of transformed rewards, where they are transformed
+        self._score = np.zeros(rows)  # sums of transformed rewards, if rewards are transformed
         self._length = np.zeros(rows, np.int64)
         self.record = RecordType(len(self.environment.info_keys), size)
-        asked = setup.behaviour
-        self._traces = None if asked is None else make_traces(asked, self.environment, self.vector)
+        behaviour = setup.behaviour
+        self._traces = None if behaviour is None else make_traces(behaviour, self.environment, self.vector)
         self._moments = np.zeros((2, rows, size))
-        # Vectors are kept in double precision for their moments, images as they come.
+        # Vectors are stored in double precision for their moments, images in their own dtype.
         self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
         self._pixels = np.zeros((rows, *shape), np.float32) if images else None
-        self._first = np.zeros((rows, size))  # observations of each episode, about which moments are summed
-        self._count = 0  # rows in use; those behind it are free
+        self._first = np.zeros((rows, size))  # each episode's first observation: the origin of its moments
+        self._count = 0  # rows in use; rows from here on are free
         self._running = 0  # rows in use whose episode has not ended
         self._wasted = 0  # forward passes of rows whose episode has ended, since the last packing
 
     def info(self) -> dict[str, Any]:
-        """Return what the engine tells the trainer of its workers."""
+        """Return facts about this worker that the engine passes to the trainer."""
         return {"slots": self.slots, "refills": self.vector.refills}
 
     def begin(self, job: EpisodeJob) -> None:
-        """Drop whatever ran before and turn to ``job``."""
+        """Discard the previous job, and begin ``job``."""
         self.job = job
         self.forward.begin(shared_center(job.population, job.center))
         self._count = self._running = 0
@@ -122,7 +121,7 @@ class Rollouts:
         self._path: Path | None = None
 
     def run(self, feed: Feed) -> None:
-        """Run episodes until the feed has no more."""
+        """Run episodes until the feed is empty."""
         if isinstance(self.vector, SlowVector):
             self.vector.alive = feed.alive
         if self.job.along and self._path is None:
@@ -139,7 +138,7 @@ class Rollouts:
             feed.alive()
 
     def _walk(self, feed: Feed) -> None:
-        """Play the centre's episode that members begin along."""
+        """Play the centre's episode, in whose states the members' episodes start."""
         path = Path(self.job.training_items, cast(KeepingVector, self.vector))
         self._start(path)
         while self._running:
@@ -150,7 +149,7 @@ class Rollouts:
 
     @property
     def _room(self) -> int:
-        """Slots that may be used now; a :class:`SlowVector` has fewer at first."""
+        """Number of slots that may be used now; a :class:`SlowVector` has fewer at first."""
         return int(getattr(self.vector, "room", self.slots))
 
     def close(self) -> None:
@@ -158,7 +157,7 @@ class Rollouts:
         self.vector.close()
 
     def _start(self, feed: Feed) -> bool:
-        """Give free rows new episodes; whether any began."""
+        """Start episodes in free rows. Return True if any started."""
         if self._running and not self.vector.refills:
             return False
         if self._running == 0:
@@ -199,15 +198,15 @@ class Rollouts:
         return True
 
     def _step(self, feed: Feed) -> bool:
-        """Move every running episode one step on; whether any ended."""
+        """Advance every running episode by one step. Return True if any ended."""
         self._wasted += self._count - self._running
         if self._wasted > _PACKING_COST * self._running:
             self._pack()
         count = self._count
         raw = self.forward(self._inputs(count))
         if self.explore is not None:
-            about = (self._item[:count], self._seed[:count], self._length[:count], self._slot[:count])
-            raw = self.explore(raw, self.job, *about)
+            addresses = (self._item[:count], self._seed[:count], self._length[:count], self._slot[:count])
+            raw = self.explore(raw, self.job, *addresses)
         actions = self.map(raw)
         if self._running == count:
             ended = self._advance(slice(0, count), self._slot[:count], actions)
@@ -222,7 +221,7 @@ class Rollouts:
         return True
 
     def _inputs(self, count: int) -> Vector:
-        """Return what the policies see; the moments of what they see are summed on the way."""
+        """Return the policies' inputs, and update the moments of the observations."""
         observations = self._observations[:count]
         if self.job.normalization is None:
             if self._pixels is not None:
@@ -237,7 +236,7 @@ class Rollouts:
 
     def _advance(self, rows: Any, slots: NDArray[np.int64], actions: NDArray[Any]) -> NDArray[np.bool_]:
         ended: NDArray[np.bool_]
-        # A copy for what is traced: the environment may write to the one that it is given.
+        # Traces need a copy, because the environment may write to the actions.
         taken = actions if self._traces is None else copy.deepcopy(actions)
         observations, rewards, ended = self._guarded(rows, self.vector.step, slots, actions)
         self._observations[rows] = observations
@@ -258,20 +257,20 @@ class Rollouts:
         self._alive[rows] = False
         self._running -= len(rows)
         observed = self.job.observed(self._item[rows]) & (self.job.normalization is not None)
-        noted = self._behaviours(rows)  # before the records, whose type it may tell
+        behaviours = self._behaviours(rows)  # before the records, whose dtype may depend on it
         for row in rows if self._raised else ():
             if (slot := int(self._slot[row])) in self._raised:
                 feed.put_raised(int(self._item[row]), self._raised[slot])
         for part, kind in ((observed, self.record.observed), (~observed, self.record.plain)):
             if part.any():
                 records = self._records(rows[part], kind)
-                records["behaviour"] = noted[part]
+                records["behaviour"] = behaviours[part]
                 feed.put_many(self._item[rows[part]], records)
 
     def _behaviours(self, rows: NDArray[np.intp]) -> Vector:
-        """Behaviours of ended episodes, shape (n, size); of size 0 where nobody asks for them.
+        """Return the behaviours of ended episodes, shape (n, size). The size is 0 if none is configured.
 
-        NaN for an episode whose return is no number; none at all while a function has not told its size.
+        Episodes with a non-finite return have NaN, or size 0 as long as a function's size is unknown.
         """
         whole = np.isfinite(self._return[rows])
         if self._traces is None or not whole.any():
@@ -282,16 +281,16 @@ class Rollouts:
         except SlotError as failed:
             who, problem = self.job.describe(int(self._item[good[failed.row]])), failed.problem
             raise EnvironmentFailure(f"the `behaviour` of {who} raised {in_words(problem)}") from problem
-        if self.record.behaviour != numbers.shape[1]:  # a function's is known by now
+        if self.record.behaviour != numbers.shape[1]:  # the first behaviour of a function
             self.record = replace(self.record, behaviour=numbers.shape[1])
         found = np.full((len(rows), numbers.shape[1]), np.nan, np.float32)
         found[whole] = numbers
         return found
 
     def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """True for ended episodes whose last observation is no number: their returns mean nothing.
+        """Return a mask of ended episodes with a non-finite last observation, whose returns are invalid.
 
-        Where observations are normalised, their sums tell of those before it, too.
+        With normalisation, the summed moments also reveal non-finite earlier observations.
         """
         finite = self._finite(rows)
         if self.job.normalization is not None:
@@ -299,16 +298,16 @@ class Rollouts:
         return np.asarray(~finite)
 
     def _finite(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """True where a row's observation holds numbers alone, shape (n,)."""
+        """Return a mask of the rows whose observation is finite, shape (n,)."""
         last = self._observations[rows].reshape(len(rows), -1)
         return np.asarray(np.isfinite(last).all(axis=1))
 
     def _records(self, rows: NDArray[np.intp], kind: np.dtype[np.void]) -> NDArray[np.void]:
-        """Records of ended episodes, shape (n,), and moments of what they observed if ``kind`` has such."""
+        """Return the records of ended episodes, shape (n,), with moments if ``kind`` has the field."""
         records, lengths = np.empty(len(rows), kind), self._length[rows]
         records["return"] = returns = self._return[rows]
         records["length"] = lengths
-        # An episode whose return is no number has no score either.
+        # The score of an episode with a non-finite return is the return.
         scores = returns if self.reward is None else self._score[rows]
         records["score"] = np.where(np.isfinite(returns), scores, returns)
         if self.record.infos:
@@ -322,7 +321,7 @@ class Rollouts:
         return records
 
     def _pack(self) -> None:
-        """Move running rows to the front, so that ended ones cost nothing any more."""
+        """Move running rows to the front, so that ended rows cost no more forward passes."""
         rows = np.flatnonzero(self._alive[: self._count])
         spare = np.flatnonzero(~self._alive[: self._count])
         count = len(rows)
@@ -336,7 +335,7 @@ class Rollouts:
         self._count, self._wasted = count, 0
 
     def _guarded(self, rows: Any, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the environments; what they raise is reported with what reproduces it."""
+        """Call the environments, and add the seed that reproduces it to an exception they raise."""
         try:
             return call(*arguments)
         except SlotError as failed:
@@ -344,7 +343,7 @@ class Rollouts:
                 raise failed.problem from None
             row = int(np.arange(self.slots)[rows][failed.row])
             where = self.job.describe(int(self._item[row]))
-            # No variable holds the exception, whose traceback has this frame: the two would stay behind.
-            said = f"{with_place(failed.problem)}, in step {int(self._length[row])} of {where}"
-            said += advice(self.environment.action_space, failed.problem)
-            raise EnvironmentFailure(f"environment {self.environment.id} raised {said}") from failed.problem
+            # Not bound to a variable: its traceback holds this frame, and the cycle would leak.
+            report = f"{with_place(failed.problem)}, in step {int(self._length[row])} of {where}"
+            report += advice(self.environment.action_space, failed.problem)
+            raise EnvironmentFailure(f"environment {self.environment.id} raised {report}") from failed.problem

@@ -1,4 +1,4 @@
-"""The things that a worker notes of the episodes it runs, to give their behaviours when they end."""
+"""Traces: records of running episodes, from which their behaviours are computed when they end."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Slots = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One episode, as a function that makes its behaviour is given it; the arrays are the function's own."""
+    """One whole episode, the argument of a behaviour function. The function may write to the arrays."""
 
     observations: NDArray[Any]
-    """Flat or as images, the first and the last among them, shape (steps + 1, ...)."""
+    """Observations, flat or as images, including the first and the last, shape (steps + 1, ...)."""
     actions: NDArray[Any]
-    """Actions as the environment took them, shape (steps, ...); objects for a Dict or Tuple space."""
+    """Actions passed to the environment, shape (steps, ...); objects for a Dict or Tuple space."""
     rewards: NDArray[np.float64]
-    """Shape (steps,)."""
+    """Rewards, shape (steps,)."""
     infos: dict[str, NDArray[np.float64]]
-    """Numbers of the steps' infos by ``info_keys``, shape (steps,): NaN where there was none."""
+    """Numbers of the steps' infos for each of ``info_keys``, shape (steps,), NaN if a step has none."""
 
 
 class NumberTraces:
-    """Numbers of the last step, or of every n-th, where the rest of an early end's repeats the last."""
+    """Numbers of the last step, or of every n-th. After an early end, the last step's are repeated."""
 
     def __init__(self, behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> None:
         self._kind, self._every, self._vector = behaviour.kind, behaviour.every or 0, vector
@@ -44,7 +44,7 @@ class NumberTraces:
         self._noted = np.zeros((vector.slots if self._every else 0, points, width), np.float32)
 
     def begin(self, slots: Slots, observations: NDArray[Any]) -> None:
-        """Nothing: what is left of the episode before is replaced at the end."""
+        """Do nothing: numbers of the slot's previous episode are replaced at the end."""
 
     def step(
         self,
@@ -56,14 +56,14 @@ class NumberTraces:
     ) -> None:
         if not self._every:
             return
-        # A wrapper may go on after the limit that an environment is registered with.
+        # A wrapper may continue after the environment's registered step limit.
         due = np.flatnonzero((lengths % self._every == 0) & (lengths // self._every <= self._noted.shape[1]))
         if len(due):
             point = lengths[due] // self._every - 1
             self._noted[slots[due], point] = self._numbers(slots[due], observations[due])
 
     def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
-        """Behaviours of episodes that ended with the last step, shape (n, size)."""
+        """Return the behaviours of episodes that ended with the last step, shape (n, size)."""
         last = self._numbers(slots, observations)
         if not self._every:
             return last
@@ -72,24 +72,24 @@ class NumberTraces:
         return np.where(noted[..., None], found, last[:, None]).reshape(len(slots), -1)
 
     def _numbers(self, slots: Slots, observations: NDArray[Any]) -> Behaviours:
-        """Numbers of the step that was just taken, shape (n, width)."""
+        """Return numbers of the last step, shape (n, width)."""
         if self._kind == "ram":
             return cast(RememberingVector, self._vector).ram(slots).astype(np.float32)
         if self._kind == "info":
             numbers: NDArray[Any] = cast(InformingVector, self._vector).infos(slots)
         else:
             numbers = observations.reshape(len(slots), -1)
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and counts as no number
+        with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
             return numbers[:, self._places].astype(np.float32)
 
 
 class FunctionTraces:
-    """Everything that happens in an episode, for a function of the user's."""
+    """All steps of each episode, for a user's function."""
 
     def __init__(
         self, name: str, function: Callable[[Any], Any], keys: tuple[str, ...], vector: VectorEnvironment
     ) -> None:
-        self._size = 0  # of a behaviour; 0 until it is known
+        self._size = 0  # size of a behaviour; 0 until the first is computed
         self._name, self._function, self._keys, self._vector = name, function, keys, vector
         self._first: dict[int, NDArray[Any]] = {}
         self._steps: dict[int, list[tuple[Any, ...]]] = {}
@@ -114,11 +114,11 @@ class FunctionTraces:
             self._steps[slot].append(tuple(step))
 
     def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
-        """Behaviours of episodes that ended with the last step, shape (n, size).
+        """Return the behaviours of episodes that ended with the last step, shape (n, size).
 
         Raises:
-            SlotError: the user's function raised, or gave something else than numbers.
-            InputError: it gave more or fewer numbers than before, or none.
+            SlotError: The user's function raised, or did not return numbers.
+            InputError: The function returned no numbers, or more or fewer than before.
         """
         found = [self._behaviour(row, slot) for row, slot in enumerate(slots.tolist())]
         return np.stack(found)
@@ -136,7 +136,7 @@ class FunctionTraces:
             raise SlotError(row, problem) from problem
         if numbers.ndim != 1 or not len(numbers):
             raise InputError(
-                f"`behaviour` {self._name} gave numbers of shape {numbers.shape}: it must give a list of them"
+                f"`behaviour` {self._name} returned shape {numbers.shape}; it must return a list of numbers"
             )
         self._size = self._size or len(numbers)
         check_sizes({self._size, len(numbers)})
@@ -144,15 +144,14 @@ class FunctionTraces:
 
 
 Traces = NumberTraces | FunctionTraces
-"""Notes by slot: an episode stays in its own, wherever its row moves.
+"""Traces by slot, which an episode keeps when its row moves.
 
-Observations have the shape (n, ...), actions (n, ...), rewards and lengths (n,); ``lengths`` count the step
-that is noted.
+Observations and actions have shape (n, ...), rewards and lengths (n,). ``lengths`` include the current step.
 """
 
 
 def make_traces(behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> Traces:
-    """Traces of the episodes in a vector's slots."""
+    """Return the traces of the episodes in a vector's slots."""
     if behaviour.function is not None:
         return FunctionTraces(behaviour, behaviour.function, environment.info_keys, vector)
     return NumberTraces(behaviour, environment, vector)
