@@ -60,7 +60,9 @@ def test_arguments_come_over_the_runs_own(tmp_path):
     run = escalade.train("tests.environments:Tiny-v0", run_dir=tmp_path / "run", **options)
     same = escalade.evaluate(run, episodes=2, env_kwargs={"action": "discrete"})
     assert same.returns.tolist() == escalade.evaluate(run, episodes=2).returns.tolist()
-    with pytest.raises(InputError, match=r"`env_kwargs` .*'box'.*: it has 35 parameters for 4"):
+    with pytest.raises(
+        InputError, match=r"`env_kwargs` .*'box'.*: it has 35 parameters and normalises 4 numbers"
+    ):
         escalade.evaluate(run, env_kwargs={"observation": "box"})
 
 
@@ -101,12 +103,12 @@ def test_a_file_of_a_module_of_ones_own(tmp_path):
         (
             "tests.environments:Tiny-v0",
             {},
-            "names as its environment tests.environments:Tiny-v0, which is code",
+            "names tests.environments:Tiny-v0 as its environment, which is code",
         ),
         (
             "CartPole-v1",
             {"wrappers": ["gymnasium.wrappers:TimeAwareObservation"]},
-            "trained with Box.*and CartPole-v1 has Box.*give `env_kwargs` or the run's folder",
+            "trained with Box.*but CartPole-v1 has Box.*pass `env_kwargs` or the run's folder",
         ),
     ],
 )

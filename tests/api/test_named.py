@@ -175,7 +175,7 @@ def local_environment():
         ({"strategy": "tests.api.test_named:Sines"}, "has no Sines; did you mean Signs"),
         ({"strategy": "no.such:Class"}, "module no.such cannot be imported"),
         ({"strategy": not_a_strategy}, "takes no sigma|made a int, not an escalade Strategy"),
-        ({"strategy": Refuses}, "cannot be made: RuntimeError: not today"),
+        ({"strategy": Refuses}, "cannot be created: RuntimeError: not today"),
         ({"strategy": Signs, "lr": 0.1}, "takes no lr"),
         ({"strategy": Signs, "strategy_options": {"keeps": 1}}, "takes no keeps; did you mean keep"),
         ({"strategy": Signs, "strategy_options": {"sigma": 1}}, "sigma is an option by itself"),

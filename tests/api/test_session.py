@@ -230,7 +230,7 @@ def test_a_run_of_a_named_policy_takes_no_network(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
     for use in (escalade.evaluate, escalade.resume):
         with pytest.raises(
-            InputError, match="the run's policy is mlp, which needs no `network`: leave it out"
+            InputError, match="`network` has no effect, as the run's policy is mlp; remove it"
         ):
             use(run, network=nn.Linear(4, 2))
 
@@ -310,7 +310,7 @@ def test_an_earlier_policy_is_not_taken_for_the_latest(tmp_path):
     last.write_bytes(last.read_bytes()[:100])
     number = int(before.stem.rpartition("-")[2])
     for use in (escalade.evaluate, escalade.export):
-        with pytest.raises(InputError, match=rf"damaged.*; `checkpoint` {number} is whole"):
+        with pytest.raises(InputError, match=rf"damaged.*; use `checkpoint` {number}, which is intact"):
             use(run)
     assert escalade.evaluate(run, checkpoint=number, episodes=2).generation == number
 

@@ -128,9 +128,9 @@ def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
     assert main(["eval", "run", "--centre", "1", "--episodes", "2"]) == 0
     assert "latest policy of centre 1: return" in capsys.readouterr().out
     for typed, message in (
-        ("eval run --centre 2", "--centre 2: the run has 2, and the first is 0"),
+        ("eval run --centre 2", "--centre 2: the run has 2 centres, numbered from 0"),
         ("eval run --centre x", "--centre 'x' must be a whole number of at least 0"),
-        ("eval run --centre 0 --checkpoint best", "has one best policy, whatever --centre 0 is"),
+        ("eval run --centre 0 --checkpoint best", "has one best policy for all centres, so --centre 0"),
         ("eval run/policy.safetensors --centre 0", "--centre 0 has no effect with a policy file"),
         (
             f"train {ENV} --behaviour info:where --novelty ns:centres=0",

@@ -177,7 +177,7 @@ def test_luck_is_not_taken_for_success(make, monkeypatch):
     judged(trainer, monkeypatch, [100.0, 100.0], [1.0, 1.0])
     summary = trainer()
     assert not summary["solved"]
-    said = "an evaluation of 100 was luck: 100 fresh episodes give 1"
+    said = "an evaluation of 100 was luck: the mean of 100 fresh episodes is 1"
     assert [note for note in told.notes if note.endswith(said)]
 
 

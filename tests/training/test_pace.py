@@ -33,4 +33,4 @@ def test_a_budget_of_few_generations_is_pointed_out_after_the_first(budget, gene
     said = []
     Pace(Limits(seconds=budget), said.append).ended(Progress(generation=generation), 25.0)
     assert len(said) == told
-    assert not told or "takes 25 s, so `seconds=60` allows about 4 of them: fewer members" in said[0]
+    assert not told or "takes 25 s, so `seconds=60` allows about 4 of them; fewer members" in said[0]

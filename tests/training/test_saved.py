@@ -44,7 +44,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_has_no_policy_yet(run
     folder = tmp_path / "run"
     folder.mkdir()
     shutil.copy(run / "config.toml", folder)
-    with pytest.raises(InputError, match=r"run has no policy yet: 'escalade resume .*' begins it"):
+    with pytest.raises(InputError, match=r"run has no policy yet; start the run with 'escalade resume .*'$"):
         escalade.evaluate(folder)
     assert escalade.resume(folder, verbose=False).summary["params_sha256"] == bits(run)
 

@@ -111,14 +111,14 @@ def test_a_module_of_the_users_own_is_begun_with(tmp_path):
         ({"start_from": "{first}/policy.safetensors:best"}, "a file has no checkpoints"),
         (
             {"start_from": "{first}", "hidden": (2,)},
-            "it has other layers than the new policy: .*size mismatch",
+            "its layers differ from the new policy's: .*size mismatch",
         ),
         (
             {"start_from": "{first}@" + "0" * 64},
-            "has the SHA-256 .*, not 0{64}, as it had .*: leave out @0{64}",
+            "its SHA-256 is .*, not 0{64} as recorded; .*, remove @0{64}",
         ),
         ({"start_from": "{first}@abc"}, "run folder .* does not exist"),
-        ({"start_from": "{first}", "env": "CartPole-v1"}, "its observations are Box of 2, and Box of 4 here"),
+        ({"start_from": "{first}", "env": "CartPole-v1"}, "its observations are Box of 2, but Box of 4 here"),
     ],
 )
 def test_what_cannot_be_begun_with_is_one_line(options, said, first, tmp_path, monkeypatch):

@@ -74,7 +74,8 @@ def test_a_try_that_only_a_first_one_would_have_passed_says_so(tmp_path):
     assert not run.summary["solved"]
     (said,) = [note for note in notes if "standard errors" in note]
     assert said.startswith(
-        "generation 22: 100 fresh episodes give 1.154, which meets the target, but not by 1.016"
+        "generation 22: the mean of 100 fresh episodes is 1.154, which meets the target, "
+        "but not by the required 1.016"
     )
     assert "confirmation 7 of a run" in said
 

@@ -134,7 +134,7 @@ def evaluate(
     warm_up_for(config, network)
     parts = make_parts(config, network)
     with about(f"`env_kwargs` {other}" if other else os.fspath(run)):
-        saved.give_frozen(parts.policy)
+        saved.load_frozen(parts.policy)
     played = _play(saved, config, parts, episodes)
     first = played[:episodes]
     results, raised = _with_failures_as_worst(first, config), first.first_raised

@@ -1,4 +1,4 @@
-"""The options of a run of ``evolve`` as plain values, which a resumed run must have too."""
+"""The options of an ``evolve`` run as plain values, which must be equal when the run is resumed."""
 
 from __future__ import annotations
 
@@ -16,45 +16,47 @@ from escalade.storage.tensors import State
 from escalade.strategies.base import StrategyFactory
 from escalade.support.keywords import fixed_by
 
-_SHOWN = 16  # numbers of a vector, at most, that are written out
-_LOOKED_AT = 2**16  # numbers, about, of a tensor that does not evolve
+_SHOWN = 16  # numbers up to which a vector is written out
+_SAMPLED = 2**16  # numbers of a fixed tensor that enter the digest, about
 
 
-def facts_of(setup: FitnessSetup, strategy: str | StrategyFactory, asked: Mapping[str, Any]) -> State:
-    """Plain values of all that moves the centre: every option, and the rest of the module by a digest.
+def facts_of(setup: FitnessSetup, strategy: str | StrategyFactory, options: Mapping[str, Any]) -> State:
+    """Return everything that affects the centre as plain values: options, and a digest of the fixed tensors.
 
-    What is code goes by its name; the function of a partial fitness too, whatever it fixes.
+    Functions are identified by name. A ``functools.partial`` fitness is identified by its function only.
     """
     fixed = fixed_by(strategy)
-    plain = {name: _plain(value) for name, value in asked.items() if value is not None and name not in fixed}
+    plain = {
+        name: _plain(value) for name, value in options.items() if value is not None and name not in fixed
+    }
     shapes = {name: list(shape) for name, shape in setup.layout.shapes.items()}
     fitness = setup.fitness
     while isinstance(fitness, partial):
         fitness = fitness.func
     named_by = {"module": type(setup.module).__name__, "fitness": _plain(fitness), "parameters": shapes}
-    named_by["order_of_parameters"] = list(shapes)  # which a dict of a checkpoint does not keep
-    return named_by | plain | {"strategy": _plain(strategy)} | _of_what_stays(setup.module)
+    named_by["order_of_parameters"] = list(shapes)  # a dict in a checkpoint loses its order
+    return named_by | plain | {"strategy": _plain(strategy)} | _fixed_tensors(setup.module)
 
 
-def _of_what_stays(module: nn.Module) -> State:
-    """A digest of a module's frozen parameters and buffers, and its types; nothing of a plain module.
+def _fixed_tensors(module: nn.Module) -> State:
+    """Return a digest of a module's frozen parameters and buffers, and dtypes other than float32.
 
-    Of a tensor with more than 65,536 numbers as many are looked at, spread evenly.
+    The digest samples about 65,536 evenly spaced numbers of larger tensors.
     """
     evolved = {name: part for name, part in module.named_parameters() if part.requires_grad}
     types = sorted({str(part.dtype).removeprefix("torch.") for part in evolved.values()} - {"float32"})
     found: State = {"types": ", ".join(types)} if types else {}
     tensors = [*module.named_parameters(), *module.named_buffers()]
-    staying = [(name, tensor) for name, tensor in tensors if name not in evolved]
-    if staying:
+    fixed = [(name, tensor) for name, tensor in tensors if name not in evolved]
+    if fixed:
         digest = hashlib.sha256()
-        for name, tensor in staying:
+        for name, tensor in fixed:
             digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype} ".encode())
             if tensor.layout == torch.strided and tensor.device.type != "meta":
-                flat = tensor.detach().reshape(-1)[:: max(1, tensor.numel() // _LOOKED_AT)]
+                flat = tensor.detach().reshape(-1)[:: max(1, tensor.numel() // _SAMPLED)]
                 plain = flat.resolve_conj().resolve_neg().cpu().contiguous()
                 digest.update(plain.view(torch.uint8).numpy().tobytes())
-        found["frozen_and_buffers"] = f"{len(staying)} tensors, SHA-256 {digest.hexdigest()}"
+        found["frozen_and_buffers"] = f"{len(fixed)} tensors, SHA-256 {digest.hexdigest()}"
     return found
 
 
@@ -64,7 +66,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, partial):
         named = [f"{name}={_plain(item)}" for name, item in value.keywords.items()]
         return f"{_plain(value.func)}({', '.join([*map(str, map(_plain, value.args)), *named])})"
-    if isinstance(value, torch.Tensor):  # numpy has no bfloat16
+    if isinstance(value, torch.Tensor):  # NumPy has no bfloat16
         value = value.detach().double().cpu().numpy()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         digest = hashlib.sha256(value.tobytes()).hexdigest()

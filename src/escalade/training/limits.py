@@ -1,4 +1,4 @@
-"""The limits at which a run stops, its pace, and the test of whether it meets its target."""
+"""The limits of a run, its pace, and the test that it meets its target."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from escalade.support.numbers import number, real_number, whole_number
 from escalade.training.objective import Array, Evaluation
 from escalade.training.progress import Progress
 
-_LEAST_SECONDS = 2.0  # that a generation may take beyond the budget of seconds
-_SHARE = 0.1  # of the budget, likewise
-_EVALUATION_SECONDS = 10.0  # that the last evaluation may take, at least
+_LEAST_SECONDS = 2.0  # a generation may exceed the time limit by this,
+_SHARE = 0.1  # or by this share of it, if that is more
+_EVALUATION_SECONDS = 10.0  # the same for the last evaluation
 
 
 class TimeUp(Exception):
-    """The budget of seconds ended inside a generation or an evaluation."""
+    """The time limit was reached during a generation or an evaluation."""
 
 
 class Deadline:
-    """Raises :class:`TimeUp` when it is called after its time; the time begins with the first call."""
+    """Raises :class:`TimeUp` if called after the deadline. The time starts with the first call."""
 
     def __init__(self) -> None:
         self.set(None)
 
     def set(self, seconds: float | None) -> None:
-        """Give what comes now so many seconds; None: as long as it takes."""
+        """Set the deadline to ``seconds`` after the next call, or to never with None."""
         self._seconds, self._at = seconds, math.inf if seconds is None else None
 
     @contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:
-        """Give what is done in here so many seconds."""
+        """Apply a deadline of ``seconds`` to the body of the ``with`` statement."""
         self.set(seconds)
         try:
             yield
@@ -57,63 +57,63 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Limits:
-    """Budgets and the target; None where there is none.
+    """Limits and target of a run. None means no limit.
 
     Raises:
-        InputError: a limit is impossible; the message names it.
+        InputError: A limit is out of range.
     """
 
     generations: int | None = None
     env_steps: int | None = None
     seconds: float | None = None
     target_return: float | None = None
-    """The return that the unperturbed policy's evaluation must reach: from above when minimising."""
+    """Mean return that evaluations of the unperturbed policy must reach; from above when minimising."""
     target_patience: int = 1
-    """Evaluations in a row that must reach it."""
+    """Number of consecutive evaluations that must reach the target."""
 
     def __post_init__(self) -> None:
         if self.generations is not None:
             whole_number(self.generations, "generations", 0)
         if self.seconds is not None and not 0 < real_number(self.seconds, "seconds") < math.inf:
-            raise InputError(f"seconds {self.seconds} must be above 0 and finite: None is no limit")
+            raise InputError(f"seconds {self.seconds} must be above 0 and finite; use None for no limit")
         if self.target_return is not None:
             real_number(self.target_return, "target_return")
         whole_number(self.target_patience, "target_patience", 1)
 
     @property
     def target(self) -> State:
-        """The target as a checkpoint records it: a resumed run may have another."""
+        """The target as recorded in a checkpoint. A resumed run may have a different one."""
         return {"target_return": self.target_return, "target_patience": self.target_patience}
 
     def seconds_for_generation(self, progress: Progress) -> float | None:
-        """Seconds after which a generation that has not ended is given up; None where there is no budget.
+        """Return the seconds after which a generation is abandoned, or None without a time limit.
 
-        What is left of the budget, and a little more: what ends soon after it need not be lost.
+        This is the remaining time and a little more, so that a generation that ends soon after is not lost.
         """
         if self.seconds is None:
             return None
         return self.left(progress) + self._overtime(_LEAST_SECONDS)
 
     def seconds_for_last_evaluation(self, progress: Progress, *, cut: bool) -> float | None:
-        """Seconds after which the evaluation at the end is given up; None where there is no budget.
+        """Return the seconds after which the final evaluation is abandoned, or None without a time limit.
 
-        ``cut`` where the last generation was given up.
+        ``cut`` is True if the last generation was abandoned.
         """
         if self.seconds is None:
             return None
-        if cut:  # episodes that do not end: those of the evaluation may be no better
+        if cut:  # episodes of the evaluation may be as long as those of the abandoned generation
             return self._overtime(_LEAST_SECONDS)
         return self.left(progress) + self._overtime(_EVALUATION_SECONDS)
 
     def left(self, progress: Progress) -> float:
-        """Seconds of the budget that are left; 0 without one."""
+        """Return the remaining seconds of the time limit, or 0 without one."""
         return max(0.0, (self.seconds or 0.0) - progress.total.seconds)
 
     def _overtime(self, least: float) -> float:
         return max(least, _SHARE * (self.seconds or 0.0))
 
     def reached(self, progress: Progress) -> str | None:
-        """The name of the limit that ``progress`` has reached, if any."""
+        """Return the name of the limit that ``progress`` has reached, or None."""
         if progress.solved:
             return "solved"
         if self.generations is not None and progress.generation >= self.generations:
@@ -126,19 +126,21 @@ class Limits:
 
 
 _SILENT_SECONDS = 10.0
-_FACTOR = 4.0  # between the silence after which a line is printed and that of the next
-_FEW = 20  # generations in which little is learnt
+_FACTOR = 4.0  # by which the time to the next line grows
+_FEW = 20  # generations below which a run learns little
 
 
 class Pace(Deadline):
-    """Deadline of generations that also reports a slow first one: rows show how long later ones take.
+    """Deadline of generations, which also reports a slow first generation. Rows show the pace of later ones.
 
-    ``limits`` are the run's, and ``say`` prints a note of it.
+    Args:
+        limits: Limits of the run.
+        note: Prints a note.
     """
 
-    def __init__(self, limits: Limits, say: Callable[[str], None]) -> None:
+    def __init__(self, limits: Limits, note: Callable[[str], None]) -> None:
         super().__init__()
-        self._limits, self._say = limits, say
+        self._limits, self._note = limits, note
         self._began: float | None = None
         self._next = _SILENT_SECONDS
 
@@ -149,18 +151,18 @@ class Pace(Deadline):
             self._began = now
         elif now - self._began >= self._next:
             self._next *= _FACTOR
-            self._say(f"the first generation has been running for {duration(now - self._began)}")
+            self._note(f"the first generation has been running for {duration(now - self._began)}")
 
     def ended(self, progress: Progress, seconds: float) -> None:
-        """Take note of a generation that took ``seconds``; after the first, tell if the budget allows few."""
+        """Record a generation's ``seconds``. After the first, report if the time limit allows only a few."""
         self._next = math.inf
         budget = self._limits.seconds
         if budget is None or progress.generation != 1:
             return
         most = 1 + math.ceil(self._limits.left(progress) / seconds)
         if most < _FEW:
-            self._say(
-                f"a generation takes {seconds:.2g} s, so `seconds={budget:g}` allows about {most} of them: "
+            self._note(
+                f"a generation takes {seconds:.2g} s, so `seconds={budget:g}` allows about {most} of them; "
                 "fewer members (`population`), shorter episodes (`cutoff`) or more `workers` make them faster"
             )
 
@@ -169,15 +171,15 @@ _HARDER = 3.0  # standard errors
 
 
 def meets(returns: Array, target: float, direction: float = 1.0, tries: int = 1) -> bool:
-    """True where the mean return reaches the target, by the standard errors that :func:`strictness` asks for.
+    """Return True if the mean return reaches the target by the margin of :func:`strictness`.
 
-    Differences to the target are what is added up: returns that equal it meet it, to the last bit.
+    The differences to the target are summed, so that returns equal to the target meet it without rounding.
 
     Args:
-        returns: shape (episodes,).
-        target: their mean must be at least this; at most, with a ``direction`` of -1.
-        direction: 1 where larger returns are better, -1 where smaller ones are.
-        tries: how often the run has asked for it to be confirmed, this time included.
+        returns: Returns of the episodes, shape (episodes,).
+        target: Minimum of their mean, or its maximum with ``direction`` -1.
+        direction: 1 if larger returns are better, -1 if smaller ones are.
+        tries: Number of the run's confirmations, including this one.
     """
     if not usable(returns).all():  # an episode diverged
         return False
@@ -187,27 +189,27 @@ def meets(returns: Array, target: float, direction: float = 1.0, tries: int = 1)
 
 
 def strictness(tries: int) -> float:
-    """The standard errors by which the mean of a run's k-th confirmation must be beyond the target.
+    """Return the standard errors by which the mean of a run's k-th confirmation must exceed the target.
 
-    0 for the first, which is the field's criterion. Where means of returns are near a normal distribution and
-    the policy is no better than the target, later ones pass by luck with a chance of at most 1 / (2 k²) each,
-    and all of them together with 0.33. Rare failures are another matter: docs/runs.md.
+    It is 0 for the first confirmation, the usual criterion. If mean returns are about normally distributed
+    and the policy is no better than the target, a later confirmation passes by luck with probability at most
+    1 / (2 k²), and any of them with at most 0.33. Rare failures need more episodes: see docs/runs.md.
     """
     return NormalDist().inv_cdf(1 - 0.5 / tries**2) if tries > 1 else 0.0
 
 
 def clearly_harder(judged: Evaluation, target: float, direction: float = 1.0) -> float:
-    """The target beyond which another is clearly harder than ``target``, which ``judged`` was to confirm.
+    """Return the value beyond which a new target is clearly harder than ``target``, confirmed by ``judged``.
 
-    Three standard errors: a policy that is just as good as the easier target passes the harder one by luck
-    with a chance of 0.001.
+    The distance is three standard errors: a policy exactly as good as the easier target passes the harder one
+    by luck with probability 0.001.
     """
     error = judged.std / math.sqrt(len(judged.returns))
     return target + direction * _HARDER * error if math.isfinite(error) else target
 
 
 def with_failures(judged: Evaluation) -> str:
-    """The words for a target that was met in episodes of which some failed; empty if none did."""
+    """Return a note about failed episodes in a confirmation, or an empty string without failures."""
     if not judged.failed:
         return ""
     return (
@@ -217,16 +219,16 @@ def with_failures(judged: Evaluation) -> str:
 
 
 def refutation(evaluation: Evaluation, judged: Evaluation, tries: int, *, missed: bool) -> str:
-    """The words for an ``evaluation`` that ``judged``, confirmation ``tries`` of the run, has not confirmed.
+    """Return a note that ``judged``, confirmation ``tries`` of the run, did not confirm ``evaluation``.
 
-    ``missed``: its mean misses the target; else it is not far enough beyond it.
+    ``missed`` is True if the mean misses the target, and False if it exceeds the target by too little.
     """
-    found = f"{len(judged.returns)} fresh episodes give {number(judged.mean)}"
+    found = f"the mean of {len(judged.returns)} fresh episodes is {number(judged.mean)}"
     if missed:
         return f"an evaluation of {number(evaluation.mean)} was luck: {found}"
-    asked = strictness(tries)
-    margin = number(asked * judged.std / math.sqrt(len(judged.returns)))
+    errors = strictness(tries)
+    margin = number(errors * judged.std / math.sqrt(len(judged.returns)))
     return (
-        f"{found}, which meets the target, but not by {margin}: so much ({asked:.2f} standard errors) is "
-        f"asked of confirmation {tries} of a run, as one of many is luck"
+        f"{found}, which meets the target, but not by the required {margin} ({errors:.2f} standard errors): "
+        f"confirmation {tries} of a run must be stricter, because one of many may pass by luck"
     )

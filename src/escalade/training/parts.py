@@ -1,4 +1,4 @@
-"""From a config to the parts of a run."""
+"""Build the parts of a run from its config."""
 
 from __future__ import annotations
 
@@ -43,46 +43,46 @@ from escalade.training.strategy import build_strategy, joined
 
 @dataclass
 class Parts:
-    """The parts of a run, before it starts."""
+    """Parts of a run, before it starts."""
 
     environment: Environment
     policy: Policy
     start: NDArray[np.float32]
     perturbation: NoiseSource
     further_starts: Sequence[NDArray[np.float32]] = ()
-    """Starts of the centres after the first."""
+    """Start points of the centres after the first."""
     reward: Reward | None = None
-    """The transform that fitness takes of a reward; None where that is the reward itself."""
+    """Transform of the rewards that fitness sums, or None for the rewards themselves."""
     normalizer: Normalizer | None = None
-    """The policy that the run begins with, where it begins with another's."""
+    """Normaliser of the policy that the run starts from, or None if it starts from scratch."""
     behaviour: Behaviour | None = None
-    """The behaviour of an episode; None where nobody asks."""
+    """Behaviour of an episode, or None if none is recorded."""
     unlimited: bool = False
-    """True if the environment has no limit of steps of its own."""
+    """True if the environment has no step limit of its own."""
 
     @property
     def normalizes_images(self) -> bool:
-        """True if observations are images whose numbers are normalised."""
+        """True if observations are images that are normalised by running mean and deviation."""
         return is_image(self.environment.observation_space) and len(self.policy.observation_mean) > 0
 
     def has_own_network(self, config: Config) -> bool:
-        """Return whether the network is a module that was given in Python, which no config names."""
+        """Return True if the network is a module passed in Python, which no config can name."""
         return not self.policy.architecture and ":" not in config.policy
 
     def network_facts(self, config: Config) -> dict[str, Any]:
-        """The facts in a checkpoint that tell a module of the user's from others."""
+        """Return the facts in a checkpoint that identify a user's module."""
         return {"own_network": self.has_own_network(config), "layers": self.policy.layers}
 
     def start_engine(self, config: Config) -> Engine:
-        """The engine that runs this policy's rollouts.
+        """Start the engine that runs this policy's rollouts.
 
         Raises:
-            InputError: a worker that steps may be silent for longer than `step_timeout`.
+            InputError: ``step_timeout`` is too short.
         """
         if config.step_timeout is not None and config.step_timeout < SHORTEST_TIMEOUT:
             raise InputError(
-                f"`step_timeout` {config.step_timeout:g} is too short: a worker that is well may be late "
-                f"with its sign of life, so use at least {SHORTEST_TIMEOUT:g}"
+                f"`step_timeout` {config.step_timeout:g} is too short: the sign of life of a healthy worker "
+                f"may be late; use at least {SHORTEST_TIMEOUT:g}"
             )
         setup = RolloutSetup(
             replace(self.environment, forgiving=config.on_error == "worst"),
@@ -105,21 +105,21 @@ class Parts:
         )
 
     def play(self, engine: Engine, job: EpisodeJob) -> Episodes:
-        """Run a job's episodes on an engine of :meth:`start_engine`; those of a batched world in batches."""
+        """Run a job's episodes on an engine of :meth:`start_engine`, in batches for a batched world."""
         if self.environment.batched:
             return Batches(job, self.environment.num_envs or 1).run(engine)
         return Episodes.of(engine.run(job, job.items))
 
 
 def make_policy(config: Config, environment: Environment, network: nn.Module | None = None) -> Policy:
-    """The config's policy, as it begins; ``network`` is used instead of one the config describes."""
+    """Return the config's initial policy. ``network`` replaces the one that the config describes."""
     actions = ActionMap(environment.action_space, config.action_map, config.head)
-    # The files of all policies without Boxes have the action map clip.
+    # Without continuous actions, the action map in all policies' files is "clip".
     idle = {"action_noise": actions.continuous or config.action_noise == 0}
     idle["action_map"] = actions.mapped or config.action_map in ("auto", "clip")
     for name, fits in idle.items():
         if not fits:
-            raise InputError(f"`{name}` does nothing without continuous actions: leave it out")
+            raise InputError(f"`{name}` has no effect without continuous actions; remove it")
     if not isinstance(network, nn.Module | None):
         raise InputError(f"network must be an nn.Module, not a {type(network).__name__}")
     architecture = architecture_of(asdict(config)) if network is None else {}
@@ -129,7 +129,7 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
             inputs=inputs, outputs=actions.outputs, init=config.init, seed=config.seed, **architecture
         )
         if ":" in config.policy:
-            architecture = {}  # naming code is not the file's business: whoever loads it brings the module
+            architecture = {}  # a policy's file must not name code: its user passes the module
     _set_reference(config, environment, actions, network)
     return Policy(
         network,
@@ -142,9 +142,9 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
 
 
 def _normalizes_images(config: Config, space: Space[Any], architecture: dict[str, Any]) -> bool:
-    """Return what the option says; without it, normalise small images if the network flattens them.
+    """Return the option's value. By default, normalise small images if the network flattens them.
 
-    Their numbers may be anything: the grids of MiniGrid go to 10, and hardly show if divided by 255.
+    Small images may have any range of values: MiniGrid's go up to 10, which is almost 0 when divided by 255.
     """
     if config.normalize_observations is not None:
         return config.normalize_observations
@@ -153,12 +153,12 @@ def _normalizes_images(config: Config, space: Space[Any], architecture: dict[str
 
 
 def _set_reference(config: Config, environment: Environment, actions: ActionMap, network: nn.Module) -> None:
-    """Play at random for the reference batch of a network that normalises by one."""
+    """Set the reference batch of a network with virtual batch normalisation, from random play."""
     if not isinstance(network, Chain) or network.reference is None:
         return
     if config.normalize_observations:
         raise InputError(
-            f"`policy` {config.policy} normalises by its reference batch: leave `normalize_observations` out"
+            f"`policy` {config.policy} normalises by its reference batch; remove `normalize_observations`"
         )
     frames = len(network.reference)
     batch = torch.from_numpy(reference_batch(environment, actions, config.seed, frames))
@@ -167,7 +167,7 @@ def _set_reference(config: Config, environment: Environment, actions: ActionMap,
 
 
 def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
-    """Everything but the engine, whose workers need the rest."""
+    """Return all parts of a run but the engine, whose workers need these parts."""
     environment = find_environment(config)
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
@@ -178,30 +178,30 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
 
 
 def _noise(config: Config, device: str, shapes: tuple[tuple[int, ...], ...]) -> NoiseSource:
-    """The members' noise, on the device of a batched world."""
+    """Return the members' noise source, on the device of a batched world."""
     if device == "cpu":
         return make_source(config.perturbation, config.seed, shapes)
     return DeviceNoise(Counters(torch.device(device)), rank_of(config.perturbation), shapes)
 
 
 def _seeds(config: Config) -> list[int]:
-    """A seed for each centre: for the first that of the run."""
+    """Return a seed for each centre. The first has the run's seed."""
     further = seeds(config.seed, Stream.CENTER, np.arange(1, config.centres))
     return [config.seed, *further.tolist()]
 
 
 def _start(config: Config, policy: Policy, seed: int) -> NDArray[np.float32]:
-    """A first centre like that of ``policy``, of another seed."""
+    """Return a start point of the same architecture as ``policy``, drawn with ``seed``."""
     inputs, outputs = observation_shape(policy.observation_space), policy.actions.outputs
     options = architecture_of(asdict(config))
     return to_vector(build(inputs=inputs, outputs=outputs, init=config.init, seed=seed, **options))
 
 
 def make_search(config: Config, parts: Parts) -> Strategy:
-    """The config's strategy; for several centres one of each, with a seed and a first centre of its own.
+    """Return the config's strategy. Several centres have one strategy each, with its own seed and start.
 
     Raises:
-        InputError: as :func:`make_strategy` does.
+        InputError: See :func:`make_strategy`.
     """
     starts = [parts.start, *parts.further_starts]
     each = [
@@ -212,13 +212,13 @@ def make_search(config: Config, parts: Parts) -> Strategy:
 
 
 def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
-    """The config's strategy with its centre at ``start``, shape (dimension,).
+    """Return the config's strategy with its centre at ``start``, shape (dimension,).
 
-    Options that are None are left to the strategy's own defaults. One of the user's own is given what its
-    constructor has.
+    Options that are None have the strategy's own defaults. A user's strategy receives the options that its
+    constructor accepts.
 
     Raises:
-        InputError: the class does not take one of the options, or cannot be found.
+        InputError: The class does not accept one of the options, or cannot be found.
     """
     what = f"`strategy` {config.strategy}"
     kind = find("strategy", config.strategy, STRATEGIES)
@@ -231,17 +231,17 @@ def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource
     if known is None or "perturbation" in known:
         options["perturbation"] = noise
     try:
-        asked = joined(options, config.strategy_options)
-        made = build_strategy(kind, start, asked, ranks=config.novelty is not None)
-    except InputError as problem:  # its arguments are no options of the run, which stand in backticks
+        arguments = joined(options, config.strategy_options)
+        made = build_strategy(kind, start, arguments, ranks=config.novelty is not None)
+    except InputError as problem:  # backticks mark options of the run, but these are the class's arguments
         raise InputError(f"{what}: {str(problem).replace('`', '')}") from None
-    except Exception as problem:  # whatever the user's code raises, or a value of another type than ours take
-        raise InputError(f"{what} cannot be made: {one_line(problem)}") from problem
+    except Exception as problem:  # from the user's code, or from a value of the wrong type
+        raise InputError(f"{what} cannot be created: {one_line(problem)}") from problem
     if made.compares_generations and config.cutoff is not None and config.cutoff.moves:
         raise InputError(
-            f"`cutoff` {config.cutoff} moves, but {what} compares members of several generations: give a "
-            "number of steps, or none"
+            f"`cutoff` {config.cutoff} changes during the run, but {what} compares members of different "
+            "generations; set a number of steps, or remove it"
         )
     if config.growth and not made.grows:
-        raise InputError(f"{config.growth} does not work with {what}: its generations are all of one size")
+        raise InputError(f"{config.growth} does not work with {what}, whose generations all have one size")
     return made

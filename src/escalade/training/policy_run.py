@@ -46,7 +46,7 @@ def policy_spec(
     parts = make_parts(config, network)
     config = _settled(config, parts)
     if saved is not None:
-        saved.give_frozen(parts.policy)
+        saved.load_frozen(parts.policy)
     elif config.start_from is not None:
         config = begin(config, parts, network)
     strategy = make_search(config, parts)

@@ -1,4 +1,4 @@
-"""The progress of a run: the part of its state that is numbers."""
+"""The progress of a run: its counts, its evaluations and its target."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ _MOST_SECONDS = 10**12
 
 @dataclass(frozen=True)
 class Counts:
-    """The cost of generations."""
+    """Episodes, steps and seconds of generations."""
 
     episodes: int = 0
-    """Episodes of members, or calls of a fitness function for them."""
+    """Episodes of members, or fitness calls for members."""
     env_steps: int = 0
-    """Environment steps of those episodes."""
+    """Environment steps in episodes of members."""
     eval_episodes: int = 0
-    """Episodes (or calls) of the unperturbed policy: evaluations, and what confirms that a target is met."""
+    """Episodes (or fitness calls) of the unperturbed policy, in evaluations and confirmations."""
     eval_steps: int = 0
-    """Environment steps of those."""
+    """Environment steps in episodes of the unperturbed policy."""
     seconds: float = 0.0
     failed: int = 0
-    """Episodes of members that failed, or gave no usable number."""
+    """Episodes of members that failed or had no usable return."""
     eval_failed: int = 0
-    """Episodes of the unperturbed policy that did."""
+    """Episodes of the unperturbed policy that failed or had no usable return."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.seconds <= _MOST_SECONDS:
-            raise TypeError(f"{self.seconds} s are no time that a run can take")
+            raise TypeError(f"{self.seconds} s is not a possible duration of a run")
 
     def __add__(self, more: Counts) -> Counts:
         return Counts(*(getattr(self, part.name) + getattr(more, part.name) for part in fields(Counts)))
@@ -35,54 +35,54 @@ class Counts:
 
 @dataclass
 class Progress:
-    """Counts, the last and the best evaluation, and whether the target was met."""
+    """Counts, the last and the best evaluation, and confirmations of the target."""
 
     generation: int = 0
-    """The number of updates of the centre."""
+    """Number of updates of the centre."""
     updates: Counts = Counts()
-    """The cost of those generations."""
+    """Counts of the generations that updated the centre."""
     solving: Counts | None = None
-    """The cost of the generation that met the target: it ran, but it did not update the centre."""
+    """Counts of the generation that met the target. It does not update the centre."""
     target_streak: int = 0
-    """Evaluations in a row that met the target."""
+    """Number of consecutive evaluations that met the target."""
     tries: int = 0
-    """The number of times that it was to be confirmed that the target, or one about as hard, is met."""
+    """Number of confirmations of the target, or of a target about as hard."""
     tried: list[float] = field(default_factory=list)
-    """For each such time in the run, the target beyond which another is clearly harder."""
+    """For each confirmation of the run, the value beyond which a new target is clearly harder."""
     eval_return_mean: float | None = None
     eval_return_std: float | None = None
     eval_episodes: int = 0
-    """Episodes of that last evaluation."""
+    """Episodes of the last evaluation."""
     eval_failed: int = 0
-    """Episodes of it that failed: they count as the worst of the others."""
+    """Failed episodes of the last evaluation, which count as the worst of the others."""
     evaluated: int | None = None
-    """The updates that the centre had seen then."""
+    """Number of updates of the centre at the last evaluation."""
     eval_center: int | None = None
-    """The number of the centre that it was of, where there are several."""
+    """Number of the centre of the last evaluation, in a run with several."""
     best_return: float | None = None
     best_generation: int | None = None
     notes: dict[str, int] = field(default_factory=dict)
-    """The number of times that each kind of note came up."""
+    """Number of notes of each kind."""
     said: int = 0
-    """Notes in all."""
+    """Number of all printed notes."""
 
     @property
     def solved(self) -> bool:
-        """True where the target was met, and confirmed."""
+        """True if the target was met and confirmed."""
         return self.solving is not None
 
     @property
     def total(self) -> Counts:
-        """The cost of the run, the generation that met the target included."""
+        """Counts of the run, including the generation that met the target."""
         return self.updates if self.solving is None else self.updates + self.solving
 
     @property
     def rows(self) -> int:
-        """Generations, as rows and summary count them: the one that met the target is no update, and one."""
+        """Number of generations in rows and summary, including the one that met the target."""
         return self.generation + self.solved
 
     def count(self, counts: Counts, *, solved: bool) -> None:
-        """Count a generation: one that met the target, or another update of the centre."""
+        """Add a generation: one that met the target if ``solved``, else an update of the centre."""
         if solved:
             self.solving = counts
         else:
@@ -90,10 +90,10 @@ class Progress:
             self.updates += counts
 
     def reopen(self, target: float | None, direction: float = 1.0) -> None:
-        """Let a run go on for another ``target``; of a solved one, the last generation runs again.
+        """Continue a run with a new ``target``. The last generation of a solved run is repeated.
 
-        Only a target that is clearly harder than that of an earlier try begins without that try: else every
-        small change would have the next confirmation count as the first, and one of many is luck.
+        Earlier confirmations still count, unless the new target is clearly harder than theirs. Otherwise any
+        small change of the target would make the next confirmation the first, and one of many is luck.
         """
         self.solving, self.target_streak = None, 0
         if target is not None:

@@ -1,4 +1,4 @@
-"""The contents of a trained policy's checkpoint, read back and checked."""
+"""Read and check the policy in a checkpoint, a run folder or a policy file."""
 
 from __future__ import annotations
 
@@ -38,16 +38,18 @@ from escalade.training.sources import of_file
 
 
 def _undamaged(found: Loaded[SavedPolicy]) -> SavedPolicy:
-    """The latest policy, refused where later ones are damaged: an earlier one must be asked for."""
+    """Return the loaded policy. Raise if newer checkpoints are damaged: the user must choose."""
     if found.problems:
-        raise InputError(f"{found.problems[0]}; `checkpoint` {found.checkpoint.generation} is whole")
+        raise InputError(
+            f"{found.problems[0]}; use `checkpoint` {found.checkpoint.generation}, which is intact"
+        )
     return found.checkpoint
 
 
 def network_of(config: Config, network: nn.Module | None) -> nn.Module | None:
-    """The module to load a run's policy into: the given one, or what the run's factory makes.
+    """Return the module to load a run's policy into: ``network``, or a new one of the run's factory.
 
-    None where the file of a policy says all: of a factory's network it holds the weights alone.
+    Return None if the policy file describes the network. It holds only the weights of a factory's network.
     """
     if network is None and ":" in config.policy:
         return make_policy(config, find_environment(config)).network
@@ -55,34 +57,34 @@ def network_of(config: Config, network: nn.Module | None) -> nn.Module | None:
 
 
 def refuse_checkpoint(checkpoint: str | int) -> None:
-    """Refuse what names one of several policies, for a file that holds one.
+    """Raise if a checkpoint is chosen for a policy file, which holds one policy.
 
     Raises:
-        InputError: it is another than ``latest``.
+        InputError: ``checkpoint`` is not ``latest``.
     """
     if checkpoint != "latest":
-        raise InputError(f"`checkpoint` {checkpoint}: a policy's file has none, so leave it out")
+        raise InputError(f"`checkpoint` {checkpoint} does not work with a policy file; remove it")
 
 
 @dataclass(frozen=True)
 class SavedPolicy:
-    """The unperturbed policy, and the config it was trained with."""
+    """An unperturbed policy, and the config it was trained with."""
 
     config: Config
     center: NDArray[np.float32]
     normalization: Normalization | None
     frozen: Tensors
-    """The network's frozen parameters and buffers, by name."""
+    """Frozen parameters and buffers of the network, by name."""
     normalizer: Normalizer
-    """The statistics behind the normalisation, to learn on from."""
+    """Statistics of the normalisation, which further training updates."""
     own_network: bool = False
-    """True where the network was a module of the user's, given in Python."""
+    """True if the network is a user's module, passed in Python."""
     generation: int | None = None
-    """The number of updates of the centre; None where the checkpoint does not say."""
+    """Number of updates of the centre, or None if unknown."""
 
     @property
     def sha256(self) -> str:
-        """Digest of centre and normaliser: summary.json's ``params_sha256``, where it is the run's last."""
+        """Digest of centre and normaliser; for a run's final policy, ``params_sha256`` of summary.json."""
         return params_sha256(self.center, self.normalizer.tensors().values())
 
     @classmethod
@@ -94,21 +96,24 @@ class SavedPolicy:
         center: int | None = None,
         ended: State | None = None,
     ) -> SavedPolicy:
-        """Check a checkpoint's content; ``network`` is the user's own, where the run trained one.
+        """Check a checkpoint's content, and return its policy.
 
-        ``guard`` refuses code that the checkpoint may not name: nothing of it is imported before.
-
-        Of a run with several centres, it is that of ``center``. None: the one that the summary of the run
-        names, ``ended``, where that is of this generation; else the one whose last known return is best.
+        Args:
+            content: The content of the checkpoint.
+            network: The user's module, if the run trained one.
+            guard: Raises if the checkpoint names code that it may not name. No code is imported before.
+            center: Number of the centre in a run with several. None selects the centre in the run's summary
+                if the summary is of this generation, else the centre with the best last known return.
+            ended: The run's summary, if it has one.
 
         Raises:
-            Damaged: it is no checkpoint of a trained policy.
-            InputError: the policy's network is the user's own, and ``network`` is None; or ``guard`` refuses.
+            Damaged: The content is not a checkpoint of a trained policy.
+            InputError: The policy needs the user's module, and ``network`` is None; or ``guard`` raised.
         """
         if content.state.get("run") == "evolve":
             raise InputError(
-                "the run is one of escalade.evolve: load_evolved reads it, and evolve(..., run_dir=..., "
-                "resume=True) goes on with it"
+                "the run is one of escalade.evolve; read it with load_evolved, or resume it with "
+                "evolve(..., run_dir=..., resume=True)"
             )
         state, own_network = content.state, bool(content.state.get("own_network"))
         if "config" not in state:
@@ -117,12 +122,12 @@ class SavedPolicy:
         guard(vars(config))
         if own_network and network is None:
             raise InputError(
-                "the run trained a module of your own: in Python, pass one like it as network=..."
+                "the run trained a module of your own; pass one like it in Python, as network=..."
             )
         if network is not None:
             check_layers(network, state["layers"])
         if network is not None and not own_network and ":" not in config.policy:
-            raise InputError(f"the run's policy is {config.policy}, which needs no `network`: leave it out")
+            raise InputError(f"`network` has no effect, as the run's policy is {config.policy}; remove it")
         progress = record(Progress, state["progress"])
         tensors = of_center(
             content.tensors, _center(content.tensors, config, progress.rows, center, ended or {})
@@ -137,23 +142,24 @@ class SavedPolicy:
     def find(
         cls, folder: RunFolder, checkpoint: str, network: nn.Module | None, center: int | None = None
     ) -> SavedPolicy:
-        """The policy of a checkpoint: ``latest``, ``best`` or a generation; ``center`` as in :meth:`of`.
+        """Return the policy of a checkpoint: ``latest``, ``best`` or a generation.
 
-        ``latest`` is the centre that the run goes on from; once it has ended, the one of policy.safetensors.
-        ``best`` is the policy of best.safetensors, from the best evaluation on the way. In a folder without
-        checkpoints, as the zoo has them and ``escalade pull`` makes them, ``latest`` is policy.safetensors.
+        ``center`` is as in :meth:`of`. ``latest`` is the centre that the run resumes from; in a finished run,
+        the one of policy.safetensors. ``best`` is the policy of best.safetensors, which had the best
+        evaluation of the run. In a folder without checkpoints, such as the zoo's and those of ``escalade
+        pull``, ``latest`` is policy.safetensors.
 
         Raises:
-            InputError: there is no such checkpoint, or ``network`` is missing.
+            InputError: The checkpoint does not exist, or ``network`` is missing.
         """
         checkpoints = folder.checkpoints
         if checkpoint == "best" and (center is not None or not folder.best.exists()):
             why = (
                 "has no best.safetensors"
                 if center is None
-                else f"has one best policy, whatever `centre` {center} is"
+                else f"has one best policy for all centres, so `centre` {center} does not work with it"
             )
-            raise InputError(f"{folder.path} {why}: leave `checkpoint` out")
+            raise InputError(f"{folder.path} {why}; remove `checkpoint`")
 
         def check(content: Stored) -> SavedPolicy:
             return cls.of(content, network, known_to(folder), center, folder.read_summary())
@@ -164,9 +170,9 @@ class SavedPolicy:
             policy = load(folder.policy, network_of(config, network))
             return cls._with(config, policy, network is not None, updates_of(folder.read_summary()))
         if folder.untouched():
-            read_config(folder)  # refuses a run of evolve, which resume does not begin
-            begins = f"'escalade resume {quote(str(folder.path))}' begins it"
-            raise InputError(f"{folder.path} has no policy yet: {begins}")
+            read_config(folder)  # raises for a run of evolve, which the command does not resume
+            command = f"escalade resume {quote(str(folder.path))}"
+            raise InputError(f"{folder.path} has no policy yet; start the run with '{command}'")
         if checkpoint == "latest":
             return _undamaged(checkpoints.load_latest(check))
         if checkpoint == "best":
@@ -189,15 +195,17 @@ class SavedPolicy:
     def of_file(
         cls, file: Path, network: nn.Module | None, env_kwargs: dict[str, Any] | None = None
     ) -> SavedPolicy:
-        """The policy of a file, in the environment that the file names, with these arguments.
+        """Return the policy of a file, for the environment that the file names, with ``env_kwargs``.
 
         Raises:
-            InputError: the file is no policy's, or does not say enough of its environment.
+            InputError: The file does not hold a policy, or does not describe its environment.
         """
         policy = load(file, network)
-        if not policy.env_id or ":" in policy.env_id:  # whose module would be code of the file's choice
-            named = f"{policy.env_id}, which is code to import" if policy.env_id else "none"
-            raise InputError(f"{file} names as its environment {named}: give the run's folder instead")
+        if not policy.env_id or ":" in policy.env_id:  # a file must not choose code to import
+            named = (
+                f"{policy.env_id} as its environment, which is code" if policy.env_id else "no environment"
+            )
+            raise InputError(f"{file} names {named}; use the run's folder instead")
         config = Config(env=policy.env_id, env_kwargs=env_kwargs or {}, **of_file(file))
         environment = find_environment(config)
         for space, own in (
@@ -206,8 +214,8 @@ class SavedPolicy:
         ):
             if not same(space, own):
                 raise InputError(
-                    f"{file} was trained with {short(own)}, and {policy.env_id} has {short(space)}. A "
-                    "file keeps no `env_kwargs`, wrappers or frames: give `env_kwargs` or the run's folder"
+                    f"{file} was trained with {short(own)}, but {policy.env_id} has {short(space)}. A file "
+                    "does not store `env_kwargs`, wrappers or frames; pass `env_kwargs` or the run's folder"
                 )
         if environment.max_episode_steps is None:
             config = config.replace(max_episode_steps=DEFAULT_LIMIT)
@@ -224,46 +232,46 @@ class SavedPolicy:
         return cls(config, center, normalization, frozen, normalizer, own_network, generation)
 
     def policy(self, environment: Environment, network: nn.Module | None) -> Policy:
-        """A policy with these numbers; ``network`` is the user's own, where the run trained one.
+        """Return a new policy with these parameters. ``network`` is the user's module if the run trained one.
 
         Raises:
-            InputError: the numbers do not fit.
+            InputError: The parameters do not fit.
         """
         own = None if network is None else copy_on_cpu(network)
         return self.fill(make_policy(self.config, environment, own))
 
     def fill(self, policy: Policy) -> Policy:
-        """Return ``policy`` with these numbers.
+        """Load these parameters into ``policy``, and return it.
 
         Raises:
-            InputError: the numbers do not fit.
+            InputError: The parameters do not fit.
         """
-        self.give_frozen(policy)
+        self.load_frozen(policy)
         policy.set(self.center, self.normalization)
         return policy.eval()
 
     def fits(self, policy: Policy) -> bool:
-        """Return whether ``policy`` has as many parameters, and normalises as many numbers."""
+        """Return True if ``policy`` has as many parameters, and normalises as many numbers."""
         sizes = layout_of(policy.network).dimension, len(policy.observation_mean)
         return sizes == (len(self.center), len(self.normalizer.mean))
 
-    def give_frozen(self, policy: Policy) -> None:
-        """Give the network of ``policy`` the parameters and buffers that do not evolve.
+    def load_frozen(self, policy: Policy) -> None:
+        """Load the parameters and buffers that do not evolve into the network of ``policy``.
 
         Raises:
-            InputError: the numbers are of another network, or of other observations.
+            InputError: The network or the observations have different sizes.
         """
         if not self.fits(policy):
-            here = f"{layout_of(policy.network).dimension:,} for {len(policy.observation_mean)}"
-            there = f"{len(self.center):,} parameters for {len(self.normalizer.mean)} observed numbers"
-            raise InputError(f"it has {there}, and the policy {here}")
+            here = f"{layout_of(policy.network).dimension:,} and {len(policy.observation_mean)}"
+            there = f"{len(self.center):,} parameters and normalises {len(self.normalizer.mean)} numbers"
+            raise InputError(f"it has {there}, but the policy {here}")
         load_frozen_state(policy.network, self.frozen)
 
 
 def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ended: State) -> int:
-    """The number of the centre that is meant; see :meth:`SavedPolicy.of`."""
+    """Return the number of the selected centre; see :meth:`SavedPolicy.of`."""
     if asked is not None and not 0 <= whole_number(asked, "`centre`") < config.centres:
-        raise InputError(f"`centre` {asked}: the run has {config.centres}, and the first is 0")
+        raise InputError(f"`centre` {asked}: the run has {config.centres} centres, numbered from 0")
     if asked is not None or config.centres == 1:
         return asked or 0
     named = ended.get("center")

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: when one is written, and what a resumed run goes on from."""
+"""Write the checkpoints of a run, and reopen them for a new target."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Stored, Tensors, record
 from escalade.training.progress import Progress
 
-_SHARE = 50  # checkpoints may take one part in this of the time
+_SHARE = 50  # checkpoints may take 1/50 of the time
 
 
 def reopened(content: Stored, target: State, direction: float) -> Stored:
-    """A checkpoint's content; for another ``target`` than its own, that of a run which may go on."""
+    """Return a checkpoint's content. If its target is not ``target``, reopen the run, which may be solved."""
     if content.state["target"] == target:
         return content
     progress = record(Progress, content.state["progress"])
@@ -23,39 +23,40 @@ def reopened(content: Stored, target: State, direction: float) -> Stored:
 
 
 class Saver:
-    """Writes checkpoints into ``folder`` (None writes none), as often as they are cheap.
+    """Writes checkpoints into ``folder``, as often as is cheap, or no checkpoints if it is None.
 
-    Every ``snapshot_every``-th generation (0: none) is written whatever it costs, and kept for good.
+    Every ``snapshot_every``-th generation is always written, and never deleted. 0 turns this off.
     """
 
     def __init__(self, folder: RunFolder | None, snapshot_every: int = 0) -> None:
         self.folder = folder
         self.snapshot_every = snapshot_every
-        self._rows = -1  # of the state that was saved last
-        self._seconds = 0.0  # that saving it took
+        self._rows = -1  # rows of the last saved state
+        self._seconds = 0.0  # that the last save took
         self._last = time.monotonic()
 
     def save_if_due(
         self, progress: Progress, state: Callable[[], tuple[Tensors, State]], *, force: bool = False
     ) -> bool:
-        """Save, unless nothing is new or it would take more than its share of the time; whether it did."""
+        """Save, unless nothing is new or checkpoints would take too much time. Return True if saved."""
         if self.folder is None or progress.rows == self._rows:
             return False
-        kept = self.snapshot_every and progress.generation % self.snapshot_every == 0
+        snapshot = self.snapshot_every and progress.generation % self.snapshot_every == 0
         due = time.monotonic() - self._last >= _SHARE * self._seconds
-        if not (force or due or kept):
+        if not (force or due or snapshot):
             return False
         began = time.monotonic()
-        self.folder.sync_tables()  # first: resuming cuts back rows that are ahead, and cannot make up for any
+        # First, because resuming can remove rows newer than the checkpoint, but cannot add missing ones.
+        self.folder.sync_tables()
         self.folder.checkpoints.save(progress.generation, *state(), self.snapshot_every)
         self.saved(progress)
         self._seconds = self._last - began
         return True
 
     def changed(self) -> None:
-        """Note that the state on disk is no longer the run's, though it is of the same generation."""
+        """Record that the checkpoint on disk is out of date, although its generation is not."""
         self._rows = -1
 
     def saved(self, progress: Progress) -> None:
-        """Note that the state on disk is that of ``progress``."""
+        """Record that the checkpoint on disk has the state of ``progress``."""
         self._rows, self._last = progress.rows, time.monotonic()

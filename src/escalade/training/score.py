@@ -1,4 +1,4 @@
-"""The seam between episodes and fitness: a score turns records into what members are ranked by."""
+"""Scores: functions from the records of episodes to the fitness of members."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ Array = NDArray[np.float64]
 
 
 class Score:
-    """Mean score of a member's episodes: sums of transformed rewards, or the returns where none are.
+    """Mean score of a member's episodes: sums of transformed rewards, or returns without a transform.
 
-    Other scores are built on it, or around another one: they may learn from the centre's episodes, and what
-    they learn is saved with the run. A score is a function of its arguments and of that state alone.
+    Other scores inherit from this class, or wrap a score. They may learn from the centre's episodes. Their
+    state is saved with the run. Fitness is a function of the arguments and of that state alone.
     """
 
     def fitness(self, population: Population, episodes: Episodes) -> Array:
-        """Fitness of each member, shape (members,); the centre comes as a population of one.
+        """Return the fitness of each member, shape (members,). The centre is passed as a population of one.
 
         Args:
-            population: the members.
-            episodes: theirs, member by member, as many of each.
+            population: The members.
+            episodes: The members' episodes, member by member, the same number of each.
         """
         return np.asarray(episodes.scores.reshape(population.size, -1).mean(axis=1))
 
     def learn(self, center: Episodes) -> None:
-        """Take in the centre's episodes after an update; called in generations that evaluate it."""
+        """Learn from the centre's episodes. Called after the update, in generations with an evaluation."""
 
     def tensors(self) -> Tensors:
-        """State to save, by names that begin with ``score.``."""
+        """Return the state to save, under names that begin with ``score.``."""
         return {}
 
     def load(self, tensors: Tensors) -> None:
-        """Take over what :meth:`tensors` gave."""
+        """Restore the state that :meth:`tensors` returned."""
 
 
 class ScoreAround(Score):
-    """A score that changes what another one gives; what both learn is saved."""
+    """Base of scores that wrap another score and delegate its state."""
 
     def __init__(self, inner: Score) -> None:
         self.inner = inner
@@ -60,7 +60,7 @@ class ScoreAround(Score):
 
 
 class WeightPenalty(ScoreAround):
-    """Takes ``penalty`` times the mean of a member's squared parameters off its fitness."""
+    """Subtracts ``penalty`` times the mean of a member's squared parameters from its fitness."""
 
     def __init__(self, inner: Score, penalty: float) -> None:
         super().__init__(inner)
@@ -76,11 +76,11 @@ class WeightPenalty(ScoreAround):
 
 
 SCORES: dict[str, Callable[[Score, Any], Score]] = {"weight_penalty": WeightPenalty}
-"""Scores around another score, by the option that asks for them; each is given the option's value."""
+"""Wrapping scores by the option that enables them. Each receives the option's value."""
 
 
 def make_score(config: Config) -> Score:
-    """The score that the options ask for, each of :data:`SCORES` around those before it."""
+    """Return the score that the options configure, each of :data:`SCORES` around those before it."""
     score = Score()
     for option, around in SCORES.items():
         if value := getattr(config, option):

@@ -1,4 +1,4 @@
-"""Warm start: load the first policy and normaliser from a run or a file."""
+"""Warm start: load the initial policy and normaliser from a run or a file."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from escalade.training.sources import absolute, split, without_digest
 
 
 def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
-    """Give ``parts`` the centre and the normaliser that ``config`` says to start from.
+    """Load the centre and the normaliser of ``config.start_from`` into ``parts``.
 
     Args:
-        config: whose ``start_from`` is given.
-        parts: of the new run.
-        network: the user's own module, where the run trains one.
+        config: A config with ``start_from``.
+        parts: Parts of the new run, changed in place.
+        network: The user's module, if the run trains one.
 
     Returns:
-        The config with the source's absolute path and the SHA-256 of what was taken.
+        The config, with the source's absolute path and the SHA-256 of the loaded policy.
 
     Raises:
-        InputError: there is no such policy, it does not fit, or it has another SHA-256 than the config's.
+        InputError: The policy does not exist, does not fit, or does not have the SHA-256 of the config.
     """
     assert config.start_from is not None
     text, wanted = without_digest(config.start_from)
@@ -47,10 +47,10 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
         digest = params_sha256(to_vector(source.network), learnt)
         if wanted not in (None, digest):
             raise InputError(
-                f"it has the SHA-256 {digest}, not {wanted}, as it had where that was written: leave out "
-                f"@{wanted}, or begin elsewhere, by another `run_dir`"
+                f"its SHA-256 is {digest}, not {wanted} as recorded; to use it anyway, remove @{wanted}, or "
+                "choose another `run_dir`"
             )
-        _take_over(parts.policy, source)
+        _copy_weights(parts.policy, source)
     if len(normalizer.mean) == len(parts.policy.observation_mean):  # images may be normalised or not
         parts.normalizer = normalizer
     parts.start = to_vector(parts.policy.network)
@@ -58,50 +58,50 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
     return config.replace(start_from=f"{absolute(text)}@{digest}")
 
 
-def _take_over(policy: Policy, source: Policy) -> None:
-    """Give ``policy`` the weights and buffers of ``source``.
+def _copy_weights(policy: Policy, source: Policy) -> None:
+    """Copy weights and buffers of ``source`` to ``policy``.
 
     Raises:
-        InputError: their observations, their actions or their layers differ.
+        InputError: Observations, actions or layers differ.
     """
     for what, before, now in (
         ("observations", source.observation_space, policy.observation_space),
         ("actions", source.actions.space, policy.actions.space),
     ):
-        if _words(before) != _words(now):
-            raise InputError(f"its {what} are {_words(before)}, and {_words(now)} here")
+        if _described(before) != _described(now):
+            raise InputError(f"its {what} are {_described(before)}, but {_described(now)} here")
     if source.actions.head != policy.actions.head:
-        raise InputError(f"its `head` is {source.actions.head}, and {policy.actions.head} here")
+        raise InputError(f"its `head` is {source.actions.head}, but {policy.actions.head} here")
     try:
         policy.network.load_state_dict(source.network.state_dict())
     except RuntimeError as problem:
-        said = " ".join(str(problem).split())
-        raise InputError(f"it has other layers than the new policy: {said}") from None
+        details = " ".join(str(problem).split())
+        raise InputError(f"its layers differ from the new policy's: {details}") from None
 
 
-def _words(space: spaces.Space[Any]) -> str:
+def _described(space: spaces.Space[Any]) -> str:
     return f"{type(space).__name__} of {spaces.flatdim(space)}"
 
 
 def _find(
     place: Path, checkpoint: str | None, config: Config, policy: Policy, network: nn.Module | None
 ) -> tuple[Policy, Normalizer]:
-    """The policy that is there, and the normaliser that it was trained with."""
+    """Return the policy at ``place``, and the normaliser that it was trained with."""
     if not os.path.isfile(place):
         saved = SavedPolicy.find(RunFolder.open(place), checkpoint or "latest", network)
         return _policy_of(saved, config, policy), saved.normalizer
     if checkpoint is not None:
-        raise InputError(f"a file has no checkpoints: leave out :{checkpoint}")
+        raise InputError(f"a file has no checkpoints; remove :{checkpoint}")
     named = read(place).state.get("architecture")
     found = load(place, None if named else copy_module(policy.network))
     return found, Normalizer.of(found.normalization, len(found.observation_mean))
 
 
 def _policy_of(saved: SavedPolicy, config: Config, policy: Policy) -> Policy:
-    """The policy that a checkpoint holds the numbers of.
+    """Return a checkpoint's policy.
 
-    If it is made the same way as the new one, it is a copy of that one, so that the old environment need not
-    be there any more.
+    A policy with the same architecture as the new one is a copy of the new one, so that the old environment
+    need not exist any more.
     """
     before, now = (architecture_of(vars(each)) for each in (saved.config, config))
     alike = before == now and saved.config.head == config.head and saved.fits(policy)
