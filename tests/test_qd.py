@@ -205,7 +205,9 @@ def rm_es(x0, **options):
 @pytest.mark.parametrize("strategy", ["rm-es", rm_es])
 def test_a_strategy_that_compares_generations_is_refused_as_it_is_told_ranks(strategy):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
-    with pytest.raises(InputError, match=r"^RMES compares a generation's fitness .*: use another strategy$"):
+    with pytest.raises(
+        InputError, match=r"^RMES compares a generation's fitness .*; use a different strategy$"
+    ):
         qd.StrategyEmitter(archive, np.zeros(2), strategy)
 
 

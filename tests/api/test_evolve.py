@@ -703,7 +703,7 @@ def wordless(module):
         (lambda m: np.zeros((2, 1)), r"not ndarray of shape \(2, 1\) \(member 0"),
         (
             lambda m: nan,
-            r"or the like in all 8 calls of fitness of generation 1 \(the first: member 0 returned",
+            r"all 8 calls of fitness of generation 1 failed or had .* \(the first: member 0 returned",
         ),
         (
             lambda m: list(m)[9],
@@ -784,12 +784,12 @@ def test_nan_parameters_are_refused():
             {"strategy": "ars:top_directions=2"},
             "give 'ars' and the options as arguments, or a .*partial of ARS",
         ),
-        ({"strategy": lambda x0, **k: x0}, "made a ndarray"),
+        ({"strategy": lambda x0, **k: x0}, "returned a ndarray"),
         ({"strategy": lambda x0, **k: SNES(np.zeros(3))}, "has 3 parameters, not 21"),
         ({"strategy": lambda x0: x0}, "takes no population: make it accept population="),
         ({"strategy": "cma-es", "lr": 0.1}, "strategy cma-es takes no lr; remove it"),
         ({"strategy": "cem", "strategy_options": {"elites": 3}}, "takes no elites; did you mean elite"),
-        ({"strategy": PersistentES}, "strategy PersistentES needs windows: give it in strategy_options"),
+        ({"strategy": PersistentES}, "strategy PersistentES needs windows: pass it in strategy_options"),
         ({"population": 7}, "population 7 is odd"),
         ({"sigma": -1}, "sigma -1"),
         ({"lr": "fast"}, "lr 'fast' is neither a number nor"),
@@ -855,7 +855,7 @@ def test_the_callers_threads_do_not_move_a_bit():
     [
         ({"recorders": ["nope"]}, "unknown `recorders` 'nope'"),
         ({"callbacks": print}, "`callbacks` must be a list of functions"),
-        ({"strategy_options": {"sigma": 0.5}}, "`strategy_options` sigma is an option by itself"),
+        ({"strategy_options": {"sigma": 0.5}}, "`strategy_options` sigma is an option of its own"),
         ({"strategy_options": {"perturbation": 3}}, "`strategy_options` perturbation is an option"),
     ],
 )
@@ -921,9 +921,9 @@ def test_a_run_is_resumed_with_what_does_not_evolve_alone(first, other, same, na
 
 def test_an_option_beside_a_partial_that_fixes_it_is_refused(tmp_path):
     fixed = partial(OpenAIES, lr=0.1, sigma=0.3)
-    with pytest.raises(InputError, match=r"lr is given beside strategy .*, which has it: choose one"):
+    with pytest.raises(InputError, match=r"strategy .* has lr already; set it in one place only"):
         evolve(network(), total, strategy=fixed, lr=0.001)
-    with pytest.raises(InputError, match="momentum is given beside"):
+    with pytest.raises(InputError, match="has momentum already"):
         evolve(
             network(),
             total,
@@ -1033,7 +1033,7 @@ def test_a_folder_of_train_is_not_taken_over(tmp_path):
 def test_results_are_paths_of_their_folders(tmp_path):
     result = evolve(network(), total, run_dir=tmp_path / "r", **QUICK)
     assert np.array_equal(load_evolved(result, network(5))[0].bias.detach(), result.module[0].bias.detach())
-    with pytest.raises(InputError, match="wrote no folder"):
+    with pytest.raises(InputError, match="the run has no folder"):
         os.fspath(evolve(network(), total, **QUICK))
 
 

@@ -46,9 +46,9 @@ def test_episodes_that_fail_count_as_the_worst_whoever_runs_them(when, tmp_path)
 
 def test_more_than_a_tenth_of_failures_ends_the_run(tmp_path):
     said = (
-        r"^\d+ of 40 episodes of generation 1 failed, or gave no usable number "
+        r"^\d+ of 40 episodes of generation 1 failed or had no usable return "
         r"\(the first: member \d+ \(episode seed \d+\) raised RuntimeError: the arm fell off \(.*\)\): "
-        r"with `on_error=worst` no more than a tenth"
+        r"`on_error=worst` tolerates at most a tenth"
     )
     with pytest.raises(EnvironmentFailure, match=said):
         train(tmp_path / "run", every=3, workers=0, on_error="worst")
@@ -67,7 +67,7 @@ def test_an_evaluation_of_a_forgiving_run_counts_failed_episodes_and_says_so(tmp
     assert said in capsys.readouterr().out
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):  # there is nothing else to say
         escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})
-    said = r"^\d+ of 40 episodes failed, .* \(the first: it raised RuntimeError: .* no more than a tenth"
+    said = r"^\d+ of 40 episodes failed, .* \(the first: it raised RuntimeError: .* tolerates at most a tenth"
     with pytest.raises(EnvironmentFailure, match=said):
         escalade.evaluate(run, episodes=40, seed=1, workers=0, env_kwargs={"every": 5})
 
@@ -136,7 +136,7 @@ def test_evolve_may_count_calls_that_raise_as_the_worst(kind):
         one, two = (evolve(flaky(0.04, kind), catch=True, workers=workers) for workers in (0, 2))
     assert sum(row.nonfinite for row in one.history) > 0
     assert one.center.tobytes() == two.center.tobytes()
-    said = r"of 40 calls of fitness .* raised RuntimeError: the arm .*`catch` no more than a tenth"
+    said = r"of 40 calls of fitness .* raised RuntimeError: the arm .*`catch` tolerates at most a tenth"
     with pytest.raises(EnvironmentFailure, match=said):
         evolve(flaky(0.3), catch=True)
 

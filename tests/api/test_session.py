@@ -237,7 +237,7 @@ def test_a_run_of_a_named_policy_takes_no_network(tmp_path):
 
 def test_maps_that_have_no_bounds_to_map_to_are_refused(tmp_path):
     options = TINY | {"env_kwargs": {"action": "unbounded"}, "action_map": "tanh"}
-    with pytest.raises(InputError, match="`action_map` tanh does nothing where no action has two bounds"):
+    with pytest.raises(InputError, match="`action_map` tanh has no effect, as no action has two bounds"):
         escalade.train("tests.environments:Tiny-v0", run_dir=str(tmp_path / "r"), **options)
 
 

@@ -89,4 +89,4 @@ def test_a_run_reports_dropped_text(tmp_path):
         run_dir=tmp_path / "run",
         verbose=False,
     )
-    assert "does not read the text in an observation: words" in (run.folder.path / "notes.csv").read_text()
+    assert "the policy ignores text in observations: words" in (run.folder.path / "notes.csv").read_text()

@@ -82,7 +82,7 @@ def test_a_generation_that_grows_begins_along_the_same_episode(work):
 
 @pytest.mark.parametrize("options", [{"env": "CartPole-v1"}, {"env": "ALE/Pong-v5", "early_end": 3}])
 def test_other_environments_are_refused_in_a_line(options):
-    with pytest.raises(InputError, match="`cutoff` along:5 begins episodes in states of another"):
+    with pytest.raises(InputError, match="`cutoff` along:5 starts episodes in states of another"):
         train(**options, cutoff="along:5", preset="none", generations=1, workers=0, run_dir=None)
 
 

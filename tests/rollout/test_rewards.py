@@ -107,7 +107,7 @@ def test_a_run_trains_on_the_one_and_reports_the_other(tmp_path):
     assert escalade.evaluate(informed, episodes=4).mean > 8  # with the bonus, which the speed has not
     for other, notes in ((informed, 1), (bounded, 0)):
         said = other.folder.notes.read_text() if other.folder.notes.exists() else ""
-        assert said.count("members are judged by info 'speed'; returns") == notes
+        assert said.count("fitness is computed from info 'speed'; returns") == notes
 
 
 def test_an_evaluation_needs_no_info(tmp_path):

@@ -72,8 +72,8 @@ def test_a_run_that_is_cut_inside_an_episode_goes_on_bit_for_bit(where, tmp_path
         **SMALL | {"verbose": True},
     )
     said = capsys.readouterr().out
-    assert "generation 4: its episodes had not ended when the time was up (`seconds=10000`)" in said
-    assert "the last evaluation had not ended when its time was up" in said
+    assert "time limit (`seconds=10000`) reached in the middle of generation 4; it will be repeated" in said
+    assert "time limit reached during the final evaluation" in said
     assert (cut.summary["stop_reason"], cut.summary["generations"]) == ("seconds", 3)
     assert cut.summary["eval_return_mean"] is not None  # that of generation 3
     spent = cut.summary["seconds"]

@@ -24,11 +24,19 @@ SMALL = {
     ("changes", "again", "reason"),
     [
         ({}, False, "solved: E reached its target of 9.0"),
-        ({}, True, "already solved: E reached its target of 9.0; a harder `target_return` goes on"),
+        (
+            {},
+            True,
+            "already solved: E reached its target of 9.0; set a harder `target_return` to continue",
+        ),
         ({"stop_reason": "env_steps"}, False, "stopped: `env_steps` was reached"),
-        ({"stop_reason": "seconds"}, True, "stopped: `seconds` was reached before; a higher one goes on"),
+        (
+            {"stop_reason": "seconds"},
+            True,
+            "stopped: `seconds` was reached before; set a higher one to continue",
+        ),
         ({"stop_reason": "callback"}, False, "stopped by a callback"),
-        ({"stop_reason": "interrupted"}, False, "interrupted; go on with: escalade resume 'a run'"),
+        ({"stop_reason": "interrupted"}, False, "interrupted; resume with: escalade resume 'a run'"),
     ],
 )
 def test_they_give_the_result_the_reason_and_the_folder(changes, again, reason):
@@ -54,11 +62,11 @@ def test_a_solved_run_that_is_resumed_says_so_and_notes_nothing(tmp_path, capsys
     run = escalade.train("CartPole-v1", target_return=1.0, run_dir=tmp_path / "run", verbose=False, **SMALL)
     again = escalade.resume(run)
     out = capsys.readouterr().out
-    assert "already solved: CartPole-v1 reached its target of 1.0; a harder `target_return` goes on" in out
+    assert "already solved: CartPole-v1 reached its target of 1.0; set a harder `target_return`" in out
     assert "resuming" not in out
     assert not run.folder.notes.exists()
     assert again.summary["params_sha256"] == run.summary["params_sha256"]
     on = escalade.resume(run, target_return=500.0, generations=3, verbose=False)
     assert (on.summary["solved"], on.summary["generations"]) == (False, 3)
     escalade.resume(run)
-    assert "stopped: `generations` was reached before; a higher one goes on" in capsys.readouterr().out
+    assert "stopped: `generations` was reached before; set a higher one" in capsys.readouterr().out

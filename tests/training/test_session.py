@@ -116,7 +116,7 @@ def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, t
 def test_an_evaluation_that_is_older_than_the_policy_is_told_as_such(tmp_path, monkeypatch):
     options = TINY | {"generations": 5, "eval_every": 3}  # evaluated in generations 1 and 4
     whole = escalade.train(WALK, run_dir=tmp_path / "whole", **options)
-    monkeypatch.setattr(Loop, "_evaluate_finally", lambda loop: True)  # as where Ctrl-C came
+    monkeypatch.setattr(Loop, "_evaluate_at_end", lambda loop: True)  # as where Ctrl-C came
     cut = escalade.train(WALK, run_dir=tmp_path / "cut", **options)
     assert [run.summary["updates_since_evaluation"] for run in (whole, cut)] == [0, 2]
     assert " over 1 episode (center of generation 3 of 5), " in next(closing_lines(cut.summary, None))

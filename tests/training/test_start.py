@@ -52,7 +52,7 @@ def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path
         "train", WALK, "--from", "old", *flags, "--generations", "3", "--run-dir", "n", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert "begins with the policy of" in done.stdout
+    assert "starting from the policy of" in done.stdout
     new, digest = tmp_path / "n", bits(first)
     assert summary(new)["start_sha256"] == digest
     assert read_config(RunFolder(new)).start_from == f"{tmp_path / 'old'}@{digest}"

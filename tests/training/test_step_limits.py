@@ -33,7 +33,7 @@ def test_episodes_without_a_limit_are_cut_in_training_and_evaluations(tmp_path):
     assert (config.cutoff, config.max_episode_steps) == ("adaptive:1000,0.5,1.5", 5000)
     assert set(escalade.evaluate(run, episodes=3, workers=0).lengths) <= {20, 5000}
     assert run.summary["env_steps"] <= 6 * (1000 + 1500)
-    assert notes_of(run).count("has no limit of steps") == 1
+    assert notes_of(run).count("has no step limit") == 1
 
 
 def test_a_resumed_run_has_the_same_limits(tmp_path):

@@ -25,7 +25,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.exact import one_thread
 from escalade.support.numbers import seed_number, whole_number
 from escalade.training.environments import find_environment
-from escalade.training.notes import check_failures, words_of
+from escalade.training.notes import check_failures, describe_failure
 from escalade.training.parts import Parts, make_parts
 from escalade.training.saved import SavedPolicy, refuse_checkpoint
 
@@ -159,7 +159,7 @@ def _with_failures_as_worst(episodes: Episodes, config: Config) -> Episodes:
     failed, of = int(episodes.failed().sum()), len(episodes.returns)
     if config.on_error != "worst" or not failed:
         return episodes
-    first = words_of(episodes.first_raised)
+    first = describe_failure(episodes.first_raised)
     check_failures(failed, of, "episodes", first, "on_error=worst", least=min(1, of - 1))
     return episodes.with_failed_as_worst()
 

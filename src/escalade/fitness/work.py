@@ -246,7 +246,7 @@ def _named_parameters(fitness: FitnessFunction) -> list[str]:
     try:
         # The first parameter is the module, whatever its name.
         parameters = list(inspect.signature(fitness).parameters.values())[1:]
-    except (TypeError, ValueError):  # some builtins have none
+    except (TypeError, ValueError):  # some builtins have no signature
         return []
     fixed = fixed_by(fitness)
     return [part.name for part in parameters if part.name in _OFFERED and part.name not in fixed]

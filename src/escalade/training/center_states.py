@@ -1,4 +1,4 @@
-"""Normalisers, caps and known returns of a run's centres, and the best policy so far."""
+"""Normalisers, caps and mean returns of a run's centres, and the best policy so far."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from escalade.strategies.centers import Centers, best_known
 from escalade.strategies.shaping import usable_number
 
 WORTH = "centers.worth"
-"""Each centre's mean return when it was known last, shape (centers,), among a checkpoint's tensors."""
+"""Name in a checkpoint of each centre's last known mean return, shape (centers,)."""
 CAPS = "centers.caps"
-"""The cap on the steps of the episodes of each centre's members, shape (centers,); infinite for none."""
+"""Name in a checkpoint of the step cap of each centre's members, shape (centers,), infinite for no cap."""
 
 
 class CenterStates:
-    """A normaliser, a cap and the last known mean return for each centre; most runs have one."""
+    """Normaliser, cap and last known mean return of each centre. Most runs have one centre."""
 
     def __init__(self, first: Normalizer, centers: int, cap: int | None = None) -> None:
         self.normalizers = [first, *(copy.deepcopy(first) for _ in range(centers - 1))]
@@ -30,36 +30,36 @@ class CenterStates:
 
     @property
     def count(self) -> int:
-        """The number of centres."""
+        """Number of centres."""
         return len(self.normalizers)
 
     @property
     def normalizer(self) -> Normalizer:
-        """Normaliser of the centre that is drawn."""
+        """Normaliser of the drawn centre."""
         return self.normalizers[self.drawn]
 
     @property
     def cap(self) -> int | None:
-        """Cap on the episodes of the drawn centre's members; None for none."""
+        """Step cap of the drawn centre's members, or None for no cap."""
         return self.caps[self.drawn]
 
     def draw(self, strategy: Strategy, number: int) -> None:
-        """Have this centre be the one that is measured and learns."""
+        """Make this centre the one that is measured and updated."""
         self.drawn = number
         if isinstance(strategy, Centers):
             strategy.drawn = number
 
     def draw_best(self, strategy: Strategy) -> None:
-        """Draw the centre of the largest mean return that is known."""
+        """Draw the centre with the largest known mean return."""
         self.draw(strategy, best_known(self.worth))
 
-    def showed(self, number: int, mean: float) -> None:
-        """Keep the mean return of a centre's latest episodes, unless one of them had none."""
+    def record_mean(self, number: int, mean: float) -> None:
+        """Record the mean return of a centre's latest episodes, unless it is not usable."""
         if usable_number(mean):
             self.worth[number] = mean
 
     def tensors(self) -> Tensors:
-        """State to save; that of one centre under the names that a normaliser gives."""
+        """Return the state to save. A single centre's has the names of its normaliser."""
         if self.count == 1:
             return self.normalizer.tensors()
         caps = [np.inf if cap is None else cap for cap in self.caps]
@@ -69,7 +69,7 @@ class CenterStates:
         return tensors
 
     def load(self, tensors: Tensors, drawn: int, cap: int | None = None) -> None:
-        """Take over what :meth:`tensors` gave; ``drawn`` and its ``cap`` are kept beside the tensors."""
+        """Restore the state of :meth:`tensors`. ``drawn`` and its ``cap`` are stored separately."""
         self.caps = [cap]
         if self.count == 1:
             self.normalizers = [Normalizer.restored(tensors)]
@@ -82,13 +82,13 @@ class CenterStates:
 
 
 Best = tuple[NDArray[np.float32], Normalizer]
-"""Centre, shape (dimension,), and the normaliser as it was then."""
+"""Centre, shape (dimension,), and a copy of its normaliser at that time."""
 
 _PREFIX = "best."
 
 
 def best_tensors(best: Best | None) -> Tensors:
-    """Return what a checkpoint keeps of it; nothing where there is none yet."""
+    """Return the best policy's tensors for a checkpoint, or an empty dict before the first."""
     if best is None:
         return {}
     center, normalizer = best
@@ -96,6 +96,6 @@ def best_tensors(best: Best | None) -> Tensors:
 
 
 def best_of(tensors: Tensors) -> Best | None:
-    """Read what :func:`best_tensors` gave, in a checkpoint."""
+    """Return the best policy from a checkpoint's tensors, or None if it has none."""
     center = tensors.get(f"{_PREFIX}center")
     return None if center is None else (center.copy(), Normalizer.restored(tensors, _PREFIX))

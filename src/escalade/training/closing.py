@@ -1,4 +1,4 @@
-"""The last lines of a run: its result, why it ended, and where its files are."""
+"""The last lines of a run: its result, the reason it ended, and its folder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from escalade.training.results import updates_of
 
 
 def closing_lines(summary: Mapping[str, Any], folder: Path | None, *, again: bool = False) -> Iterator[str]:
-    """Describe how a run ended, from the contents of its summary.json.
+    """Yield lines that describe how a run ended.
 
     Args:
-        summary: the contents.
-        folder: the run's folder, if it has one.
-        again: whether the run had reached a limit or its target before it was resumed.
+        summary: Contents of the run's summary.json.
+        folder: The run's folder, if it has one.
+        again: True if the run had reached a limit or its target before it was resumed.
     """
     mean, std, steps = (summary[name] for name in ("eval_return_mean", "eval_return_std", "env_steps"))
     if mean is not None:
@@ -37,26 +37,26 @@ def _reason(summary: Mapping[str, Any], folder: Path | None, again: bool) -> str
     reason, what = summary["stop_reason"], summary.get("env") or summary.get("module")
     words = {
         "callback": "stopped by a callback",
-        "stopped": "stopped as asked",
+        "stopped": "stopped on request",
         "interrupted": "interrupted"
         if folder is None
-        else f"interrupted; go on with: {_going_on(summary, folder)}",
+        else f"interrupted; resume with: {_resume_command(summary, folder)}",
     }
     if reason == "solved":
         solved = f"solved: {what} reached its target of {summary['target_return']}"
-        return f"already {solved}; a harder `target_return` goes on" if again else solved
+        return f"already {solved}; set a harder `target_return` to continue" if again else solved
     done = f"stopped: `{reason}` was reached"
-    return words.get(reason, f"{done} before; a higher one goes on" if again else done)
+    return words.get(reason, f"{done} before; set a higher one to continue" if again else done)
 
 
-def _going_on(summary: Mapping[str, Any], folder: Path) -> str:
+def _resume_command(summary: Mapping[str, Any], folder: Path) -> str:
     if summary.get("network") == "own":
         return f"escalade.resume({str(folder)!r}, network=...), in Python"
     if str(summary.get("env")).startswith("__main__:"):
-        return f"escalade.resume({str(folder)!r}), in the script that it began in"
+        return f"escalade.resume({str(folder)!r}), in the script that started the run"
     return resuming(folder, evolved="module" in summary)
 
 
 def resuming(folder: Path, evolved: bool) -> str:
-    """The words for going on with a run: the command, or for one of :func:`escalade.evolve` the call."""
+    """Return the command that resumes a run, or for a run of :func:`escalade.evolve` the call."""
     return "the same evolve with resume=True" if evolved else f"escalade resume {shlex.quote(str(folder))}"

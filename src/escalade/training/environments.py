@@ -12,18 +12,18 @@ from escalade.envs.environment import DEFAULT_LIMIT
 from escalade.envs.pixels.frames import FRAMES, Frames
 from escalade.errors import InputError
 
-_OF_ONE = (
+_SINGLE_ONLY = (
     *("wrappers", "fresh_environments", "early_end", "info_keys", "behaviour", "novelty", "reward"),
     *FRAMES,
 )
-"""Options of environments that step one by one."""
+"""Options that batched worlds do not have."""
 
 
 def find_environment(config: Config) -> Environment:
-    """The config's environment.
+    """Return the config's environment.
 
     Raises:
-        InputError: it is unknown, misses a package, or has spaces that cannot be used.
+        InputError: The environment is unknown, needs a missing package, or has unsupported spaces.
     """
     environment = resolve(
         config.env,
@@ -41,41 +41,41 @@ def find_environment(config: Config) -> Environment:
         num_envs=config.num_envs,
         generation=generation_rows(config),
     )
-    for name in _OF_ONE if environment.batched else ():
+    for name in _SINGLE_ONLY if environment.batched else ():
         if getattr(config, name) != OPTIONS[name].default:
-            raise InputError(f"`{name}` does nothing with {config.env}, a batched world: leave it out")
+            raise InputError(f"`{name}` has no effect with {config.env}, a batched world; remove it")
     return environment
 
 
 def check_states(config: Config, environment: Environment) -> None:
-    """Refuse episodes that begin along the centre's if the environment's states cannot be kept.
+    """Check that episodes can start in states of the centre's episode, if the cutoff needs it.
 
     Raises:
-        InputError: they cannot, or an option does not go with it.
+        InputError: The environment's states cannot be saved, or an option is incompatible.
     """
     if config.cutoff is None or not config.cutoff.along:
         return
     backend = BACKENDS[settle_backend(environment).backend]
     if not backend.keeps or config.early_end is not None or config.novelty is not None:
         raise InputError(
-            f"`cutoff` {config.cutoff} begins episodes in states of another, which the games of ALE keep, "
-            "without `wrappers`, `early_end` and `novelty`: use a number of steps"
+            f"`cutoff` {config.cutoff} starts episodes in states of another episode, which only works with "
+            "the games of ALE, without `wrappers`, `early_end` and `novelty`; use a number of steps"
         )
 
 
 def with_workers(config: Config, environment: Environment) -> Config:
-    """The config; a batched world, which is a batch by itself, has no workers unless asked for."""
+    """Return the config, without workers for a batched world unless they are set explicitly."""
     alone = environment.batched and config.workers is None
     return config.replace(workers=0) if alone else config
 
 
 def generation_rows(config: Config) -> int:
-    """The episodes of a generation, evaluations included, as many as a batched world holds by default."""
+    """Return the default ``num_envs`` of a batched world: a generation's episodes and evaluations."""
     episodes = config.members(0) * config.episodes_per_member + 2 * config.eval_episodes
     return min(BACKENDS[BACKEND].most_rows, episodes)
 
 
 def limited(environment: Environment) -> Environment:
-    """Return the environment with a limit of steps: its own, or the default."""
+    """Return the environment with a step limit: its own, or the default."""
     limit = environment.max_episode_steps or DEFAULT_LIMIT
     return replace(environment, max_episode_steps=limit)

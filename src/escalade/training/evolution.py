@@ -1,4 +1,4 @@
-"""One run of :func:`escalade.evolve`: from what was asked for to what it returns."""
+"""One run of :func:`escalade.evolve`: its specification and its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from escalade.training.limits import Limits
 from escalade.training.run import Listeners, RunSpec, carry_out, going_on
 
 _UNSEEN = ("parameters", "order_of_parameters", "types", "frozen_and_buffers", "device")
-"""Facts of a run that its pages do not show among the options."""
+"""Facts of a run that are not shown among its options."""
 
 _MAY_CHANGE = (
     "generations, seconds, target_return, target_patience, eval_every, workers and engine may change"
@@ -37,33 +37,33 @@ _MAY_CHANGE = (
 
 @dataclass(frozen=True)
 class Evolution(Generic[M]):
-    """The result of :func:`evolve`."""
+    """Result of :func:`evolve`."""
 
     module: M
     """The module that was passed in, now with the centre's parameters."""
     eval_return_mean: float
-    """Its fitness; after an interruption that of its last evaluation, NaN if there was none."""
+    """Fitness of the module. After an interruption, that of the last evaluation, or NaN without one."""
     center: NDArray[np.float32]
     """The final centre, shape (dimension,), in the order of ``named_parameters()``."""
     best: NDArray[np.float32]
-    """Parameters of the best member, or evaluated centre, of the whole run, shape (dimension,)."""
+    """Parameters of the run's best member or evaluated centre, shape (dimension,)."""
     best_return: float
-    """Its fitness. Where fitness is noisy this is partly luck; ``eval_return_mean`` is fairer."""
+    """Fitness of ``best``. If fitness is noisy, this is partly luck, and ``eval_return_mean`` is fairer."""
     history: History
-    """Every generation of the run, those before it was resumed included."""
+    """All generations of the run, including those before it was resumed."""
     generations: int
-    """Rows of the history. The last one updates nothing where it met the target."""
+    """Number of rows of the history. If the last generation met the target, it did not update the centre."""
     stop_reason: str
     """``solved``, ``generations``, ``seconds``, ``callback``, ``stopped`` or ``interrupted``."""
     summary: dict[str, Any]
-    """The contents of summary.json."""
+    """Contents of summary.json."""
     folder: RunFolder | None
-    """The run folder, where one was named."""
+    """The run folder, or None without ``run_dir``."""
 
     def __fspath__(self) -> str:
-        """The folder's path, so that the result can be given wherever a path can."""
+        """Return the folder's path, so that the result is accepted in place of a path."""
         if self.folder is None:
-            raise InputError("the run wrote no folder: give evolve a run_dir")
+            raise InputError("the run has no folder; pass run_dir to evolve")
         return str(self.folder.path)
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class Evolution(Generic[M]):
         return table(title, {name: shown(getattr(self, name)) for name in facts})
 
     def best_module(self) -> M:
-        """A new module with the parameters of the best member."""
+        """Return a new module with the parameters of :attr:`best`."""
         module = copy_module(self.module)
         Layout(module).writer(module)(self.best)
         return module
@@ -96,17 +96,17 @@ def module_spec(
     batch: int,
     machine: State,
 ) -> RunSpec:
-    """The run of a module with a fitness.
+    """Return the run of a module with a fitness function.
 
     Args:
-        setup: the module and its fitness.
-        strategy: as it begins.
-        facts: the options that must be the same when the run is resumed, as plain values.
-        engine: starts the engine that calls the fitness function.
-        limits: when the run stops.
-        eval_every: generations between evaluations of the centre.
-        batch: members that a call is given.
-        machine: the machine that it runs on.
+        setup: The module and its fitness function.
+        strategy: The strategy in its initial state.
+        facts: Options that must be equal when the run is resumed, as plain values.
+        engine: Starts the engine that calls the fitness function.
+        limits: Limits of the run.
+        eval_every: Generations between evaluations of the centre.
+        batch: Number of members per call.
+        machine: Facts about the machine.
     """
     novelty: NoveltyOptions | None = facts.get("novelty")
     kind, name = type(setup.module).__name__, facts["strategy"]
@@ -145,11 +145,11 @@ def module_spec(
 def run_module(
     spec: RunSpec, module: M, facts: State, folder: RunFolder | None, resume: bool, listeners: Listeners
 ) -> Evolution[M]:
-    """Carry a run of ``module`` out, in ``folder`` from where it is if it may ``resume``.
+    """Execute a run of ``module`` in ``folder``. With ``resume``, continue the run in the folder.
 
     Raises:
-        InputError: the folder's run is another one.
-        EnvironmentFailure: fitness raised, or did not return a number.
+        InputError: The folder holds a different run.
+        EnvironmentFailure: Fitness raised, or did not return a number.
     """
     history = _History()
     if folder is not None and resume and not folder.untouched():
@@ -176,25 +176,25 @@ def run_module(
 
 
 def _checked(content: Stored, spec: RunSpec, facts: State, folder: RunFolder) -> RunSpec:
-    """The run, if it may go on from a checkpoint's content.
+    """Return the run if it matches a checkpoint's content.
 
     Raises:
-        InputError: it is of another run.
+        InputError: The checkpoint is of a different run.
     """
     saved = content.state["config"]
     for name in saved | facts:
         here, there = facts.get(name), saved.get(name)
         if here != there:
             raise InputError(
-                f"run_dir {folder.path} holds a run whose {name} is {there}, not {here}: resume with the "
-                f"same (only {_MAY_CHANGE}), or name another folder"
+                f"run_dir {folder.path} holds a run whose {name} is {there}, not {here}; resume with the "
+                f"same value (only {_MAY_CHANGE}), or choose a different folder"
             )
     return spec
 
 
 @dataclass
 class _History:
-    """Keeps every row."""
+    """Recorder that collects all rows."""
 
     rows: list[Row] = field(default_factory=list)
 
@@ -202,7 +202,7 @@ class _History:
         self.rows.append(row)
 
     def note(self, text: str) -> None:
-        """Notes are for those who watch."""
+        """Ignore notes."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""Evolving a module: a member's fitness is what a function of the user's gives for it."""
+"""Evolving a module: a user's function returns the fitness of each member."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ from escalade.training.progress import Counts, Progress
 
 _KIND = "escalade-module-2"
 BEST = "best"
-"""Name of the best parameters among a checkpoint's tensors."""
+"""Name in a checkpoint of the best parameters."""
 
 
 @dataclass(eq=False)
 class FitnessObjective(Objective):
-    """Asks a fitness function for members and centre, and keeps the best parameters of the run."""
+    """Calls a fitness function for members and centre, and stores the best parameters of the run."""
 
     setup: FitnessSetup
-    """The module that evolves, written to by nobody here, and its fitness."""
+    """The evolved module, which is not changed here, and its fitness function."""
     batch: int
-    """Members that a call is given."""
+    """Number of members per call."""
     facts: State
-    """The facts that a checkpoint records of the run, to compare when it is resumed."""
+    """Facts about the run in its checkpoints, which a resumed run must match."""
     direction: float
     novelty: Novelty | None
-    """The search for new behaviours; None for fitness alone."""
+    """The novelty search, or None to search for fitness only."""
     engine: Engine
     """The engine that calls the fitness function."""
     interrupts: Interrupts
-    """Interrupts take hold while the engine runs."""
+    """Interrupts, which may occur while the engine runs."""
     folder: RunFolder | None
-    """The folder for modules; None writes none."""
+    """Folder for modules, or None to write none."""
 
     subject = "module"
     unit = "calls of fitness"
@@ -70,21 +70,21 @@ class FitnessObjective(Objective):
         self._best: Vector | None = None
         self._room: Tensor | None = None
         self._best_return = math.nan
-        self._last_return = math.nan  # of the last evaluation, which may come after the last generation
+        self._last_return = math.nan  # of the last evaluation, which may be the final one
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Call fitness for every member, and with ``evaluate``, or for novelty, for the centre."""
-        asked = evaluate or self.novelty is not None
-        found, behaviours, raised = self._run(strategy, strategy.sample(), asked)
-        fitness, center = (found[:-1], found[-1:]) if asked else (found, found[:0])
+        """Call fitness for every member. With ``evaluate`` or novelty, also call it for the centre."""
+        with_center = evaluate or self.novelty is not None
+        found, behaviours, raised = self._run(strategy, strategy.sample(), with_center)
+        fitness, center = (found[:-1], found[-1:]) if with_center else (found, found[:0])
         evaluation = self._evaluation(center, raised[-1]) if evaluate else None
         told, seen = None, None
         columns: dict[str, float | None] = {}
         if self.novelty is not None:
             if not usable(fitness).any():
-                raise EnvironmentFailure("fitness raised, or gave no usable number, for every member")
+                raise EnvironmentFailure("fitness raised or returned no usable number for every member")
             if behaviours is None:
-                raise InputError("novelty needs behaviours: let fitness return (fitness, behaviour)")
+                raise InputError("novelty needs behaviours; let fitness return (fitness, behaviour)")
             seen = Center(self.direction * float(center[0]), behaviours[-1], strategy.generation + 1)
             ranked, columns = self.novelty.shaped(self.direction * fitness, behaviours[:-1], seen)
             told = self.direction * ranked
@@ -97,7 +97,7 @@ class FitnessObjective(Objective):
             behaviours=None if behaviours is None else behaviours[: len(fitness)].copy(),
             raised=raised[: len(fitness)],
             info=tuple(columns.items()),
-            further=Counts(eval_episodes=int(asked and not evaluate)),
+            further=Counts(eval_episodes=int(with_center and not evaluate)),
             details=seen,
         )
 
@@ -107,16 +107,16 @@ class FitnessObjective(Objective):
         return self._evaluation(center, raised[-1])
 
     def learn(self, outcome: Outcome) -> None:
-        """Take the centre's behaviour into the archive, where novelty is searched for."""
+        """Add the centre's behaviour to the archive of a novelty search."""
         if self.novelty is not None:
             self.novelty.learn(outcome.details)
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
-        """The best of all members and of the centre."""
+        """Return the best fitness of the members and the centre."""
         return self._best_in(outcome)[0]
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
-        """Keep the parameters in memory: the next checkpoint holds them."""
+        """Store the parameters in memory, for the next checkpoint."""
         worth, member = self._best_in(outcome)
         pieces: Iterable[Any] = (
             [strategy.center.detach()] if member is None else member_pieces(strategy.sample(), member)
@@ -126,19 +126,19 @@ class FitnessObjective(Objective):
         self._best_return = float(worth or 0.0)
 
     def _pinned_room(self, strategy: Strategy) -> Tensor | None:
-        """Memory that a GPU copies the best parameters into, each time the same; None for those of the CPU.
+        """Return the pinned memory into which a GPU copies the best parameters, or None on the CPU.
 
-        Pinned memory takes them in a fortieth of the time of other memory.
+        A copy to pinned memory takes a fortieth of the time of a copy to other memory.
         """
         if self._room is None and strategy.center.device.type == "cuda":
-            with suppress(RuntimeError):  # no more can be pinned: a file will do
+            with suppress(RuntimeError):  # memory cannot be pinned, so a file is used
                 self._room = torch.empty(
                     strategy.dimension, dtype=torch.float32, device="cpu", pin_memory=True
                 )
         return self._room
 
     def _best_in(self, outcome: Outcome) -> tuple[float | None, int | None]:
-        """The best usable fitness, if there is one, and the number of its member: None for the centre."""
+        """Return the best usable fitness, or None, and the number of its member, or None for the centre."""
         signed = np.where(usable(outcome.fitness), self.direction * outcome.fitness, -np.inf)
         member = int(signed.argmax())
         evaluated = math.nan if outcome.evaluation is None else outcome.evaluation.mean
@@ -147,7 +147,10 @@ class FitnessObjective(Objective):
         return float(outcome.fitness[member]) if np.isfinite(signed[member]) else None, member
 
     def best(self, strategy: Strategy) -> tuple[Vector, float]:
-        """The best parameters of the run, the last evaluation included, shape (dimension,); their return."""
+        """Return the run's best parameters, shape (dimension,), and their return.
+
+        The last evaluation counts too.
+        """
         if self._best is None or self._last_is_better():
             return _center(strategy), self._last_return
         return self._best, self._best_return
@@ -157,22 +160,22 @@ class FitnessObjective(Objective):
         return self._best is None or (usable_number(last) and self.direction * (last - self._best_return) > 0)
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
-        """The member."""
+        """Describe a member."""
         return f"member {episode}"
 
     def best_seen(self, progress: Progress) -> tuple[float | None, int | None]:
-        """The best of the run, its last evaluation included."""
+        """Return the run's best return and its generation, including the last evaluation."""
         if self._last_is_better():
             known = usable_number(self._last_return)
             return (self._last_return, progress.generation) if known else (None, None)
         return self._best_return, progress.best_generation
 
     def module_maker(self, center: Tensor) -> Callable[[], nn.Module]:
-        """Return a maker of modules with these parameters."""
+        """Return a function that creates modules with these parameters."""
         return partial(_module_of, self.setup.module, self.setup.layout, center)
 
     def save_module(self, strategy: Strategy) -> None:
-        """Write policy.safetensors and best.safetensors: what :func:`escalade.load_evolved` reads."""
+        """Write policy.safetensors and best.safetensors, which :func:`escalade.load_evolved` reads."""
         if self.folder is None:
             return
         for path, numbers in (
@@ -183,13 +186,13 @@ class FitnessObjective(Objective):
             write(path, {name: part.numpy() for name, part in parts.items()}, {"kind": _KIND})
 
     def state(self) -> tuple[Tensors, State]:
-        """The best parameters, and the facts that tell the run from others."""
+        """Return the best parameters, and the facts that identify the run."""
         tensors = {} if self._best is None else {BEST: self._best}
         facts = {**self.facts, "best_return": self._best_return if tensors else None}
         return tensors | ({} if self.novelty is None else self.novelty.tensors()), facts
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over the best parameters."""
+        """Restore the best parameters."""
         if BEST in tensors:
             self._best, self._best_return = tensors[BEST].copy(), float(state["best_return"])
         if self.novelty is not None:
@@ -198,22 +201,22 @@ class FitnessObjective(Objective):
     def _run(
         self, strategy: Strategy, population: Population | None, with_center: bool
     ) -> tuple[Array, Behaviours | None, NDArray[np.object_]]:
-        """Fitness of the members, then of the centre where it is asked for.
+        """Call fitness for the members, then for the centre if ``with_center``.
 
-        And their behaviours, if any; and what the calls raised that was forgiven: None for the others.
+        Returns:
+            Their fitness; their behaviours, or None if fitness returns none; and the messages of tolerated
+            exceptions, None for calls without one.
         """
         center = _center_to_call(strategy, population) if with_center else None
         job = FitnessJob(strategy.seed, strategy.generation, population, self.batch, center)
-        with self.interrupts.allowed():  # nothing is half done meanwhile: this is where Ctrl-C takes hold
+        with self.interrupts.allowed():  # Ctrl-C may interrupt here, because no state is half changed
             results = self.engine.run(job, job.items)
-        parts, words = results.in_order(), results.raised
+        parts, messages = results.in_order(), results.raised
         rows = [row for part in parts for row in part]
-        raised = np.array([words.get(item) for item, part in enumerate(parts) for _ in part], np.object_)
+        raised = np.array([messages.get(item) for item, part in enumerate(parts) for _ in part], np.object_)
         sizes = {len(row) - 1 for row in rows if len(row) > 1 or not math.isnan(row[0])}
         if 0 in sizes and len(sizes) > 1:
-            raise InputError(
-                "fitness gave behaviours for some members and none for others: give one for each"
-            )
+            raise InputError("fitness returned behaviours for some members only; return one for each member")
         check_sizes(sizes)
         fitness = np.array([row[0] for row in rows], dtype=np.float64)
         size = max(sizes, default=0)
@@ -221,22 +224,22 @@ class FitnessObjective(Objective):
             return fitness, None, raised
         behaviours = np.full((len(rows), size), np.nan, np.float32)  # of calls that failed
         with np.errstate(over="ignore"):
-            for place, row in enumerate(rows):
-                behaviours[place, : len(row) - 1] = row[1:]
+            for index, row in enumerate(rows):
+                behaviours[index, : len(row) - 1] = row[1:]
         return fitness, behaviours, raised
 
     def _evaluation(self, center: Array, raised: str | None) -> Evaluation:
-        """The evaluation that the centre's fitness is, shape (1,), or what it raised instead."""
+        """Return the evaluation with the centre's fitness, shape (1,), or its exception's message."""
         evaluation = Evaluation(center, raised=raised, failed=int((~usable(center)).sum()))
         self._last_return = evaluation.mean
         return evaluation
 
 
 def read_parameters(path: Path, layout: Layout) -> Vector:
-    """The parameters in a file that :meth:`FitnessObjective.save_module` wrote, shape (dimension,).
+    """Read the parameters in a file of :meth:`FitnessObjective.save_module`, shape (dimension,).
 
     Raises:
-        InputError: the file is not there, damaged, of another kind, or of another module.
+        InputError: The file does not exist, is damaged, or is not of this module.
     """
     tensors, state = read(path)
     if state.get("kind") != _KIND:
@@ -246,13 +249,13 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
         name = min(name for name in here | there if here.get(name) != there.get(name))
         before, now = (None if name not in shapes else [*shapes[name]] for shapes in (there, here))
         raise InputError(
-            f"{path} was saved of another module: parameter {name!r} has shape {before} there and {now} here"
+            f"{path} is of a different module: parameter {name!r} has shape {before} there and {now} here"
         )
     return np.concatenate([tensors[name].reshape(-1) for name in here])
 
 
 def _center_to_call(strategy: Strategy, population: Population | None) -> Any:
-    """A copy of the centre for a job: the population's, which travels with it, where it has one."""
+    """Return a copy of the centre for a job, or the population's own, which is sent anyway."""
     center = strategy.center.detach()
     held = held_center(population, center)
     if held is not None:
@@ -267,12 +270,12 @@ def _module_of(like: nn.Module, layout: Layout, center: Tensor) -> nn.Module:
 
 
 def _center(strategy: Strategy) -> Vector:
-    """A copy of the centre; a large one lies in a file."""
+    """Return a copy of the centre, in a memory-mapped file if it is large."""
     return _filed(strategy, [strategy.center.detach()])
 
 
 def _written(pieces: Iterable[Any], room: Tensor) -> Vector:
-    """Parameters that come in pieces, written into ``room``, as an array of its memory."""
+    """Write pieces of parameters into ``room``, and return it as an array."""
     low = 0
     for piece in pieces:
         room[low : low + len(piece)] = tensor_of(piece)
@@ -281,6 +284,6 @@ def _written(pieces: Iterable[Any], room: Tensor) -> Vector:
 
 
 def _filed(strategy: Strategy, pieces: Iterable[Any]) -> Vector:
-    """Parameters of ``strategy`` that come in pieces, as one array; a large one lies in a file."""
+    """Join pieces of parameters of ``strategy`` in one array, in a memory-mapped file if it is large."""
     dtype = np.float64 if strategy.center.dtype == torch.float64 else np.float32
     return filed((tensor_of(piece).cpu().numpy() for piece in pieces), strategy.dimension, dtype)

@@ -192,7 +192,7 @@ def strictness(tries: int) -> float:
     """Return the standard errors by which the mean of a run's k-th confirmation must exceed the target.
 
     It is 0 for the first confirmation, the usual criterion. If mean returns are about normally distributed
-    and the policy is no better than the target, a later confirmation passes by luck with probability at most
+    and the policy at best equals the target, a later confirmation passes by luck with probability at most
     1 / (2 k²), and any of them with at most 0.33. Rare failures need more episodes: see docs/runs.md.
     """
     return NormalDist().inv_cdf(1 - 0.5 / tries**2) if tries > 1 else 0.0

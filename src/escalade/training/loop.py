@@ -1,4 +1,4 @@
-"""The generation loop: Salimans et al. 2017, algorithm 2, with a checkpoint after each turn."""
+"""The generation loop: Salimans et al. 2017, algorithm 2, with a checkpoint after each generation."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ from escalade.training.rows import Callback, View, make_row, rank_center
 from escalade.training.saving import Saver
 
 _PROBED = "probed"
-"""Kind of note in a checkpoint that says: the run was probed for what it cannot reproduce."""
+"""Kind of note in a checkpoint which marks a run that was probed for irreproducible behaviour."""
 
 
 @dataclass(eq=False)
 class Loop:
-    """One run: asks the strategy, measures its members, tells it, records, saves, stops."""
+    """One run: in each generation ask the strategy, measure its members, tell it, record and save."""
 
     objective: Objective
-    """The measure of members and of the centre."""
+    """Measures members and the centre."""
     strategy: Strategy
-    """The way that the centre moves."""
+    """Proposes members, and updates the centre."""
     limits: Limits
     eval_every: int
-    """Generations between evaluations of the centre; 0 for none but the last."""
+    """Generations between evaluations of the centre; 0 evaluates it only at the end."""
     interrupts: Interrupts
-    """The signals that end the run."""
+    """Signals that end the run."""
     recorders: Sequence[Recorder] = ()
     """Recorders of rows and notes."""
     callbacks: Sequence[Callback] = ()
-    """Functions that look at every generation, and may stop the run."""
+    """Functions called after every generation, which may stop the run."""
     saver: Saver = field(default_factory=lambda: Saver(None))
-    """The writer of checkpoints."""
+    """Writer of checkpoints."""
     warn: bool = False
-    """True if notes of unusable returns are Python warnings as well."""
+    """True if notes about unusable returns are also Python warnings."""
 
     def __post_init__(self) -> None:
         self.progress = Progress()
-        self._cut = False  # whether the time ended inside a generation
+        self._cut = False  # True if the time limit was reached during a generation
         self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
         self.notes = Notes(self.recorders, self.progress, self.objective, self.saver.folder, self.warn)
         self.deadline = Pace(self.limits, self.notes.say)  # the objective's engine calls it while it waits
 
     def run(self) -> str:
-        """Train until something says stop; why it ended.
+        """Train until a limit, the target, a callback or an interrupt ends the run.
 
         Returns:
             ``solved``, ``generations``, ``env_steps``, ``seconds``, ``callback``, ``stopped`` or
@@ -68,42 +68,45 @@ class Loop:
         """
         self._save(force=True)
         reason = self._generations()
-        self._save(force=True)  # a whole generation's state: what was in flight runs again on resume
-        if reason not in ("interrupted", "solved") and not self._evaluate_finally():
+        self._save(force=True)  # the last complete generation: an incomplete one is repeated on resume
+        if reason not in ("interrupted", "solved") and not self._evaluate_at_end():
             reason = "interrupted"
         if reason == "interrupted":
             self.objective.settle(self.strategy)
         return reason
 
     def _generations(self) -> str:
-        """Turn after turn; why it ended."""
+        """Run generations. Return the reason to stop."""
         while (reason := self._reason_to_stop()) is None:
             row = self.generation()
             if row is None:
                 return "seconds" if self._cut else "interrupted"
-            asked = self._call_back(row)
-            if not self.progress.solved and not self._tell_of_impurity():
+            stop = self._run_callbacks(row)
+            if not self.progress.solved and not self._warn_if_irreproducible():
                 return "interrupted"
-            if asked is not None and not self.progress.solved:
-                return asked
+            if stop is not None and not self.progress.solved:
+                return stop
         return reason
 
     def generation(self) -> Row | None:
-        """One turn of algorithm 2; None where an interrupt or the end of the time has left all as it was."""
+        """Run one generation of algorithm 2. Return None, with the state unchanged, if it was interrupted.
+
+        The time limit interrupts a generation as a signal does.
+        """
         began, scales = time.monotonic(), (self.strategy.sigma, self.strategy.lr)
         allowed = self.limits.seconds_for_generation(self.progress)
         try:
-            with self.deadline.within(allowed), self._saved_if_it_fails():
+            with self.deadline.within(allowed), self._save_on_failure():
                 outcome = self.objective.measure(self.strategy, evaluate=self._evaluation_is_due())
                 failed = self._check(outcome)
                 judged, solved = self._judge(outcome)
         except KeyboardInterrupt:
             return None
         except TimeUp:
-            self._give_up(time.monotonic() - began)
+            self._abandon_generation(time.monotonic() - began)
             return None
-        self._tell_of(outcome, failed)
-        if not solved:  # else the center stays as it was confirmed
+        self._report(outcome, failed)
+        if not solved:  # a confirmed centre must not change
             self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
             self.objective.learn(outcome)
         counts = outcome.counts + Counts(seconds=time.monotonic() - began, failed=len(failed))
@@ -116,14 +119,14 @@ class Loop:
         return row
 
     def _check(self, outcome: Outcome) -> NDArray[np.intp]:
-        """The places of the scores that are not usable, if there are not too many."""
+        """Return the indices of the unusable scores. Raise if there are too many."""
         describe = partial(self._describe, outcome)
         failed = self.notes.check_usable(self.progress.generation + 1, outcome.scores, describe)
         self.notes.check_evaluation(outcome.evaluation)
         return failed
 
-    def _tell_of(self, outcome: Outcome, failed: NDArray[np.intp]) -> None:
-        """Say what a generation showed that its watcher should know."""
+    def _report(self, outcome: Outcome, failed: NDArray[np.intp]) -> None:
+        """Print notes about a generation: unusable scores, failed evaluations and hints."""
         number = self.progress.generation + 1
         self.notes.report_unusable(number, failed, partial(self._describe, outcome))
         if outcome.evaluation is not None:
@@ -131,35 +134,35 @@ class Loop:
         for kind, hint in outcome.hints.items():
             self.notes.say_once(hint, kind)
 
-    def _describe(self, outcome: Outcome, place: int) -> str:
-        """Say whose a generation's n-th score is, and what it came to."""
-        return f"{self.objective.describe_member(self.strategy, outcome, place)} {outcome.gave(place)}"
+    def _describe(self, outcome: Outcome, index: int) -> str:
+        """Describe the member and the result of a generation's n-th score."""
+        member = self.objective.describe_member(self.strategy, outcome, index)
+        return f"{member} {outcome.describe_result(index)}"
 
     @contextmanager
-    def _saved_if_it_fails(self) -> Iterator[None]:
-        """Save the run where what is done in here fails: nothing is half counted then, and no row missing."""
+    def _save_on_failure(self) -> Iterator[None]:
+        """Save the run if the body raises, so that counts and rows are complete."""
         try:
             yield
-        except TimeUp:  # is told first, and saved then
+        except TimeUp:  # its handler changes the counts first; the run is saved later
             raise
         except BaseException:
             self._save(force=True)
             raise
 
-    def _give_up(self, seconds: float) -> None:
-        """Count the time of a generation that did not end in it; a resumed run begins it again."""
+    def _abandon_generation(self, seconds: float) -> None:
+        """Count the time of a generation that the time limit ended. A resumed run repeats it."""
         self._cut = True
         self.progress.updates += Counts(seconds=seconds)
         self.saver.changed()
-        mend = "; `max_episode_steps` ends long episodes" if self.objective.counts_steps else ""
+        advice = "; `max_episode_steps` ends long episodes" if self.objective.counts_steps else ""
         self.notes.say(
-            f"generation {self.progress.generation + 1}: its {self.objective.unit} had not ended when "
-            f"the time was up (`seconds={self.limits.seconds:g}`), so it is begun again when the run is "
-            f"resumed{mend}"
+            f"time limit (`seconds={self.limits.seconds:g}`) reached in the middle of generation "
+            f"{self.progress.generation + 1}; it will be repeated on resume{advice}"
         )
 
-    def _tell_of_impurity(self) -> bool:
-        """Say once what objective and strategy do not reproduce; False when the user interrupted it."""
+    def _warn_if_irreproducible(self) -> bool:
+        """Warn once about anything that makes the run irreproducible. Return False if interrupted."""
         if _PROBED in self.progress.notes:
             return True
         try:
@@ -167,7 +170,7 @@ class Loop:
         except KeyboardInterrupt:
             return False
         self.progress.notes[_PROBED] = 1
-        self.saver.changed()  # of a run that ends here, the checkpoint does not know of it yet
+        self.saver.changed()  # the checkpoint of a run that ends here does not have this mark yet
         for text in texts:
             self.notes.say(text)
         return True
@@ -179,11 +182,11 @@ class Loop:
         return self.eval_every > 0 and self.progress.generation % self.eval_every == 0
 
     def _judge(self, outcome: Outcome) -> tuple[Evaluation | None, bool]:
-        """Remember what the centre is worth, and the best one; whether it is solved.
+        """Record an evaluation, update the best policy, and confirm the target if it is met.
 
         Returns:
-            The evaluation that counts: where one met the target, the one that was to confirm it. None in
-            generations without one.
+            The evaluation that counts, and True if the target is confirmed. The evaluation is the
+            confirmation if there was one, and None in generations without an evaluation.
         """
         evaluation, solved = outcome.evaluation, False
         if evaluation is None:
@@ -191,17 +194,17 @@ class Loop:
             return None, False
         streak = self.progress.target_streak + 1 if self._meets_target(evaluation) else 0
         if (target := self.limits.target_return) is not None and streak >= self.limits.target_patience:
-            judged = self.objective.confirm(self.strategy, evaluation)  # an interrupt leaves all as it was
+            judged = self.objective.confirm(self.strategy, evaluation)  # first, as it may be interrupted
             self.notes.check_evaluation(judged)
             self.progress.tries += 1
             self.progress.tried.append(clearly_harder(judged, target, self.objective.direction))
             solved = self._meets_target(judged, self.progress.tries)
-            said = with_failures(judged)
+            note = with_failures(judged)
             if not solved:
                 missed = not self._meets_target(judged)
-                said, streak = refutation(evaluation, judged, self.progress.tries, missed=missed), 0
-            if said:
-                self.notes.say(f"generation {self.progress.generation + 1}: {said}")
+                note, streak = refutation(evaluation, judged, self.progress.tries, missed=missed), 0
+            if note:
+                self.notes.say(f"generation {self.progress.generation + 1}: {note}")
             evaluation = judged
         self.progress.target_streak = streak
         self._remember(evaluation)
@@ -241,8 +244,8 @@ class Loop:
             recorder.generation(row)
         return row
 
-    def _call_back(self, row: Row) -> str | None:
-        """Show the generation to every callback; why the run is to stop, where one wants it to."""
+    def _run_callbacks(self, row: Row) -> str | None:
+        """Call every callback. Return the reason to stop, or None if no callback stops the run."""
         if not self.callbacks:
             return None
         center = self.strategy.center.detach().clone()
@@ -250,19 +253,19 @@ class Loop:
             self._behaviours.flags.writeable = False
         maker = self.objective.module_maker(center)
         view = View(row, center, self.progress.best_return, maker, self._behaviours)
-        with self._saved_if_it_fails():
-            answers = [callback(view) for callback in self.callbacks]  # each of them sees the view
-        if "stopped" in answers:
+        with self._save_on_failure():
+            results = [callback(view) for callback in self.callbacks]  # all are called, even if one stops
+        if "stopped" in results:
             return "stopped"
-        return "callback" if any(answers) else None
+        return "callback" if any(results) else None
 
     def _save(self, *, force: bool = False) -> None:
-        """Write a checkpoint where it is time to, and after it the best policy, which it holds too."""
+        """Write a checkpoint if one is due, and then the best policy, which the checkpoint holds too."""
         if self.saver.save_if_due(self.progress, self.state, force=force):
             self.objective.write_best()
 
-    def _evaluate_finally(self) -> bool:
-        """Evaluate the centre as the run leaves it; False where that was interrupted: resuming does it."""
+    def _evaluate_at_end(self) -> bool:
+        """Evaluate the final centre. Return False if interrupted; a resumed run then evaluates it."""
         seconds = self.limits.seconds_for_last_evaluation(self.progress, cut=self._cut)
         try:
             with self.deadline.within(seconds):
@@ -271,14 +274,14 @@ class Loop:
         except KeyboardInterrupt:
             return False
         except TimeUp:
-            self.notes.say("the last evaluation had not ended when its time was up: it is left out")
+            self.notes.say("time limit reached during the final evaluation; its episodes do not count")
             return True
         self._remember(evaluation)
         self.progress.updates += evaluation.counts
         return True
 
     def state(self) -> tuple[Tensors, State]:
-        """Everything that :meth:`load_state` needs to go on bit for bit."""
+        """Return everything that :meth:`load_state` needs for a bit-identical continuation."""
         tensors, numbers = save_strategy(self.strategy)
         own, facts = self.objective.state()
         return tensors | own, {
@@ -290,13 +293,13 @@ class Loop:
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over a checkpoint.
+        """Restore a checkpoint.
 
         Raises:
-            InputError: it belongs to another strategy, policy or module.
+            InputError: The checkpoint is of a different strategy, policy or module.
         """
         load_strategy(self.strategy, tensors, state["strategy"])
         self.objective.load_state(tensors, state)
-        self.objective.write_best()  # what the folder holds may be another checkpoint's
+        self.objective.write_best()  # the file in the folder may be from a later checkpoint
         self.progress = record(Progress, state["progress"])
         self.notes.progress = self.progress

@@ -1,4 +1,4 @@
-"""The notes of a run to the person who watches it."""
+"""The notes that a run prints for its user."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from escalade.training.objective import Evaluation
 from escalade.training.progress import Progress
 
 
-class Words(Protocol):
-    """The names of what a run improves and of what it runs; an :class:`Objective` has them."""
+class Terms(Protocol):
+    """The terms of a run's notes, which an :class:`Objective` has."""
 
     subject: str
     """``policy`` or ``module``."""
     unit: str
-    """``episodes``, or what else a member's fitness is made of, in the plural."""
+    """The source of returns in the plural, such as ``episodes``."""
     forgives: str | None
-    """The option by which a tenth of them may fail, as messages name it; None where there is none."""
+    """Option that tolerates failures in up to a tenth of the units, or None if they end the run."""
     tie_advice: str
-    """Options that may tell members apart if all have the same fitness; may be empty."""
+    """Advice for a generation whose members all have the same fitness; may be empty."""
 
 
 @dataclass(eq=False)
 class Notes:
-    """Gives notes to the recorders; of a kind that repeats itself only the 1st, 10th, 100th and so on."""
+    """Passes notes to the recorders. Of a repeated kind, it passes only the 1st, 10th, 100th and so on."""
 
     recorders: Sequence[Recorder]
     progress: Progress
-    """Holds how often each kind came up."""
-    words: Words
+    """Counts the notes of each kind."""
+    terms: Terms
     folder: RunFolder | None = None
-    """Keeps them; None keeps none."""
+    """Folder to write notes to, or None to write none."""
     warn: bool = False
-    """True if what the user must not miss is a Python warning as well: for calls that print nothing."""
+    """True if important notes are also Python warnings, for calls that print nothing."""
 
     def say(self, text: str, kind: str | None = None) -> None:
-        """Give a note; ``kind`` names what may repeat itself."""
+        """Print a note. Repeated notes have the same ``kind``."""
         if kind is not None:
             counts = self.progress.notes
             count = counts[kind] = counts.get(kind, 0) + 1
@@ -60,36 +60,36 @@ class Notes:
             recorder.note(text)
 
     def say_once(self, text: str, kind: str) -> None:
-        """Give a note, unless the run has given one of this kind."""
+        """Print a note, unless the run has printed one of this kind."""
         if kind not in self.progress.notes:
             self.say(text, kind)
 
     def check_usable(
         self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
     ) -> NDArray[np.intp]:
-        """The places of a generation's ``scores`` that are not usable.
+        """Return the indices of a generation's unusable ``scores``.
 
-        ``describe`` says of the n-th whose it is, and what it gave or raised.
+        ``describe`` returns the member and the result of the n-th score.
 
         Raises:
-            EnvironmentFailure: none is, or of those that may fail more than a tenth is not.
+            EnvironmentFailure: All scores are unusable, or more than a tenth if failures are tolerated.
         """
         bad = np.flatnonzero(~usable(scores))
         if len(bad) and len(bad) == len(scores):
             raise EnvironmentFailure(
-                f"return {scores[0]} or the like in all {len(bad)} {self.words.unit} of generation "
-                f"{generation} (the first: {describe(0)}): there is nothing to learn from"
+                f"all {len(bad)} {self.terms.unit} of generation {generation} failed or had no usable return "
+                f"(the first: {describe(0)}), so there is nothing to learn from"
             )
-        if self.words.forgives and len(bad):
-            what = f"{self.words.unit} of generation {generation}"
-            check_failures(len(bad), len(scores), what, describe(int(bad[0])), self.words.forgives)
+        if self.terms.forgives and len(bad):
+            what = f"{self.terms.unit} of generation {generation}"
+            check_failures(len(bad), len(scores), what, describe(int(bad[0])), self.terms.forgives)
         return bad
 
     def report_unusable(self, generation: int, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
-        """Say whose scores were not usable, and what they gave or raised: the places ``bad``, if any."""
+        """Print a note about the unusable scores at the indices ``bad``, if there are any."""
         if len(bad) == 0:
             return
-        others = f", and {len(bad) - 1} more like it" if len(bad) > 1 else ""
+        others = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
         text = (
             f"generation {generation}: {describe(int(bad[0]))}{others}; such members count as the worst of "
             "their generation"
@@ -99,40 +99,39 @@ class Notes:
         self.say(text, kind="nonfinite")
 
     def check_evaluation(self, evaluation: Evaluation | None) -> None:
-        """Refuse an evaluation in which too much failed, if anything may fail.
+        """Check the number of failed episodes in an evaluation, if failures are tolerated.
 
         Raises:
-            EnvironmentFailure: more than a tenth failed, and more than one.
+            EnvironmentFailure: More than a tenth failed, and more than one.
         """
-        if evaluation is not None and evaluation.failed and self.words.forgives:
-            what = f"{self.words.unit} of an evaluation after generation {self.progress.generation}"
-            first, size = words_of(evaluation.raised), len(evaluation.returns)
-            check_failures(evaluation.failed, size, what, first, self.words.forgives, least=1)
+        if evaluation is not None and evaluation.failed and self.terms.forgives:
+            what = f"{self.terms.unit} of an evaluation after generation {self.progress.generation}"
+            first, size = describe_failure(evaluation.raised), len(evaluation.returns)
+            check_failures(evaluation.failed, size, what, first, self.terms.forgives, least=1)
 
     def report_evaluation(self, generation: int, raised: str | None) -> None:
-        """Say what the unperturbed policy or module ``raised`` in its evaluation, if anything."""
+        """Print a note if the unperturbed policy or module ``raised`` in its evaluation."""
         if raised is not None:
-            text = f"generation {generation}: the unperturbed {self.words.subject} raised {raised}"
+            text = f"generation {generation}: the unperturbed {self.terms.subject} raised {raised}"
             self.say(f"{text} in its evaluation", kind="evaluation")
 
     def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float | None) -> None:
-        """Say so when the members' ``fitness`` holds no gradient; larger is better in both.
+        """Print a note if the members' ``fitness`` contains no gradient. Larger is better in both arguments.
 
-        Without an ``evaluation`` that can be compared with the members, only whether they tie is looked at.
+        Without an ``evaluation`` that can be compared with the members, only ties are reported.
         """
-        members, subject = len(fitness), self.words.subject
-        words = f", or {self.words.tie_advice}," if self.words.tie_advice else ""
+        members, subject = len(fitness), self.terms.subject
+        advice = f", or {self.terms.tie_advice}," if self.terms.tie_advice else ""
         if (fitness == fitness[0]).all():
             self.say(
-                f"generation {generation}: all members have the same fitness, so there is nothing to learn "
-                f"from: a larger sigma{' or longer episodes' if subject == 'policy' else ''}{words} may tell "
-                "them apart",
+                f"generation {generation}: all members have the same fitness, so there is no gradient; "
+                f"a larger sigma{' or longer episodes' if subject == 'policy' else ''}{advice} may help",
                 kind="equal",
             )
         elif evaluation is not None and members > 2 and (fitness < evaluation).all():
             self.say(
                 f"generation {generation}: the unperturbed {subject} beats every member (rank 1 of "
-                f"{members + 1}): noise only harms it, so the gradient is uninformative; a smaller sigma may "
+                f"{members + 1}): all noise harms it, so the gradient is uninformative; a smaller sigma may "
                 "help",
                 kind="rank",
             )
@@ -142,26 +141,26 @@ _MOST = 0.1
 
 
 def check_failures(failed: int, of: int, what: str, first: str, forgives: str, *, least: int = 0) -> None:
-    """Refuse more failures than count as the worst of the others: a tenth.
+    """Check that at most a tenth failed.
 
     Args:
-        failed: how many failed, or gave no usable number.
-        of: how many there were.
-        what: their name, in the plural.
-        first: words for the first of them.
-        forgives: the option by which they may fail.
-        least: failures that are allowed in any case.
+        failed: Number of failures.
+        of: Number of all units.
+        what: Name of the units, in the plural.
+        first: Description of the first failure.
+        forgives: Option that tolerates failures.
+        least: Number of failures that is always tolerated.
 
     Raises:
-        EnvironmentFailure: there are more.
+        EnvironmentFailure: More than a tenth failed.
     """
     if failed > max(least, _MOST * of):
         raise EnvironmentFailure(
-            f"{failed} of {of} {what} failed, or gave no usable number (the first: {first}): with "
-            f"`{forgives}` no more than a tenth counts as the worst"
+            f"{failed} of {of} {what} failed or had no usable return (the first: {first}); "
+            f"`{forgives}` tolerates at most a tenth"
         )
 
 
-def words_of(raised: str | None) -> str:
-    """Say how an episode failed that ``raised`` this, in words, or nothing."""
-    return "its return is no number" if raised is None else f"it raised {raised}"
+def describe_failure(raised: str | None) -> str:
+    """Describe the failure of an episode by its exception's message, or by its return."""
+    return "its return is not a number" if raised is None else f"it raised {raised}"

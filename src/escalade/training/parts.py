@@ -81,8 +81,8 @@ class Parts:
         """
         if config.step_timeout is not None and config.step_timeout < SHORTEST_TIMEOUT:
             raise InputError(
-                f"`step_timeout` {config.step_timeout:g} is too short: the sign of life of a healthy worker "
-                f"may be late; use at least {SHORTEST_TIMEOUT:g}"
+                f"`step_timeout` {config.step_timeout:g} is too short, because a healthy worker may "
+                f"respond late; use at least {SHORTEST_TIMEOUT:g}"
             )
         setup = RolloutSetup(
             replace(self.environment, forgiving=config.on_error == "worst"),

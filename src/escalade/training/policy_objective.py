@@ -38,21 +38,21 @@ from escalade.training.score import make_score
 
 CONFIRMATION_EPISODES = 100
 TRIAL_EPISODES = 20
-"""Episodes of the confirmation that are run first."""
+"""Episodes of a confirmation that are run first."""
 FROZEN = "frozen."
-"""Prefix of the network's frozen parameters and buffers among a checkpoint's tensors."""
+"""Prefix in a checkpoint of the network's frozen parameters and buffers."""
 
 
 @dataclass(eq=False)
 class PolicyObjective(Objective):
-    """Runs the episodes of members and centre, and learns the normaliser and the episodes' cap."""
+    """Runs the episodes of members and centre, and updates the normaliser and the step cap."""
 
     config: Config
     parts: Parts
     engine: Engine
     interrupts: Interrupts
     folder: RunFolder | None = None
-    """The folder for policies; None writes none."""
+    """Folder for policies, or None to write none."""
 
     direction = 1.0
     subject = "policy"
@@ -75,47 +75,47 @@ class PolicyObjective(Objective):
         self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Run a generation's episodes; it grows by populations until it holds what the config asks for.
+        """Run a generation's episodes. Add populations until the config's minimum size is reached.
 
-        For novelty, the centre plays as many as a member, in each generation: the first of an evaluation's.
-        It plays one if members begin along it.
+        In a novelty search, the centre plays as many episodes as a member in each generation, the first of
+        the evaluation's. It plays one episode if members start in states of the centre's episode.
         """
         if self.centers.count > 1 and self.novelty is not None:
             drawn = self.novelty.draw(self.centers.count, strategy.generation, self.config.seed)
             self.centers.draw(strategy, drawn)
         if isinstance(self.config.population, str):
             strategy.resize(self.config.members(strategy.generation))
-        begun = strategy.population_size
-        asked = self.config.eval_episodes if evaluate else 0
-        best = asked if self.parts.policy.actions.draws else 0
+        size_before = strategy.population_size
+        evaluations = self.config.eval_episodes if evaluate else 0
+        best = evaluations if self.parts.policy.actions.draws else 0
         job = self._job(
             strategy,
             population=strategy.sample(),
             episodes=self.config.episodes_per_member,
             cap=self.centers.cap,
             along=self._along,
-            evaluations=max(asked, self._archived, int(self._along)) + best,
+            evaluations=max(evaluations, self._archived, int(self._along)) + best,
             best_evaluations=best,
         )
         episodes = self._run(job)
         trained, center = episodes[: job.training_items], episodes[job.training_items : job.drawn_items]
-        evaluated = self._forgiven(center[:asked])
-        while self._too_small(trained) and usable(trained.scores).any():  # else it is not to be learnt from
+        evaluated = self._failed_as_worst(center[:evaluations])
+        while self._too_small(trained) and usable(trained.scores).any():  # else the run ends
             before = strategy.population_size
-            strategy.resize(before + begun)
+            strategy.resize(before + size_before)
             more: dict[str, Any] = {"population": strategy.sample(), "first_member": before}
             trained = trained + self._run(replace(job, **more, evaluations=0, best_evaluations=0))
-        evaluation = self._evaluation(strategy, center[:asked]) if evaluate else None
-        info = self._info(strategy, trained.infos, evaluated.infos)  # which refuses a key that is not there
+        evaluation = self._evaluation(strategy, center[:evaluations]) if evaluate else None
+        info = self._info(strategy, trained.infos, evaluated.infos)  # raises for a key that no info has
         fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
         behaviours = None if self.parts.behaviour is None else trained.mean_behaviours(size)
         told, seen, columns = None, None, dict[str, float | None]()
-        further_steps = int(episodes.lengths[job.training_items + asked : job.items].sum())
+        further_steps = int(episodes.lengths[job.training_items + evaluations : job.items].sum())
         if self.parts.policy.actions.draws:
-            deterministic = self._forgiven(episodes[job.drawn_items : job.items]).returns
+            deterministic = self._failed_as_worst(episodes[job.drawn_items : job.items]).returns
             columns[DETERMINISTIC] = float(deterministic.mean()) if best else None
         if self.novelty is not None and behaviours is not None and usable(trained.scores).any():
-            seen = self._seen(strategy, center[: self._archived])
+            seen = self._measured_center(strategy, center[: self._archived])
             told, of_novelty = self.novelty.shaped(fitness, behaviours, seen)
             columns |= of_novelty
             if self.centers.count > 1:
@@ -132,19 +132,19 @@ class PolicyObjective(Objective):
             env_steps=int(trained.lengths.sum()),
             info=(*info, *columns.items()),
             behaviours=behaviours,
-            further=Counts(eval_episodes=job.evaluations - asked, eval_steps=further_steps),
-            details=(job, trained, evaluated if evaluate else self._forgiven(center), seen),
+            further=Counts(eval_episodes=job.evaluations - evaluations, eval_steps=further_steps),
+            details=(job, trained, evaluated if evaluate else self._failed_as_worst(center), seen),
         )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
-        """Evaluate the centre again, in 100 fresh episodes: 20 of them, and the others where they could help.
+        """Evaluate the centre in fresh episodes: in 20, then in 80 more if the target is still possible.
 
-        They cannot where the mean of all would miss the target though each of them gave the best return seen
-        so far. The 20 never are enough: where their mean meets the target, the others could help.
+        The target is impossible if the mean of all 100 would miss it even if each of the 80 had the best
+        return seen so far. A target is never confirmed by the first 20 alone.
         """
         played = self._play(strategy, TRIAL_EPISODES)
-        known, left = self._forgiven(played), CONFIRMATION_EPISODES - TRIAL_EPISODES
-        # Differences: where returns equal the target, sums of the returns themselves are off by rounding.
+        known, left = self._failed_as_worst(played), CONFIRMATION_EPISODES - TRIAL_EPISODES
+        # Differences, because sums of returns that equal the target would be inexact.
         target = self.config.target_return or 0.0
         beyond, before = known.returns - target, evaluation.returns - target
         if beyond.sum() + left * max(beyond.max(), before.max()) >= 0:
@@ -152,7 +152,7 @@ class PolicyObjective(Objective):
         return self._evaluation(strategy, played)
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
-        """Evaluate the centre, in episodes that no generation has seen; of several, each in the same ones."""
+        """Evaluate the centre in fresh episodes. Several centres are evaluated in the same episodes."""
         found: list[Evaluation] = []
         try:
             for number in range(self.centers.count):
@@ -166,14 +166,14 @@ class PolicyObjective(Objective):
         return replace(best, further=sum((other.counts for other in found), start=Counts()))
 
     def settle(self, strategy: Strategy) -> None:
-        """Leave the best known centre drawn, of several."""
+        """With several centres, draw the best known one."""
         self.centers.draw_best(strategy)
 
     def learn(self, outcome: Outcome) -> None:
-        """Merge what the members observed into the normaliser, move the cap, and let the score learn."""
+        """Merge the members' observations into the normaliser, and update cap, score and novelty archive."""
         job, trained, shown, center = outcome.details
         if job.normalization is not None:
-            # An episode that failed or diverged may have ended with observations beyond all others.
+            # Without episodes that failed or diverged, whose last observations may be extreme.
             seen = np.where(usable(trained.scores), trained.seen, 0)
             self.centers.normalizer.merge_episodes(seen[trained.seen > 0], trained.moments)
         if self.config.cutoff is not None:
@@ -183,10 +183,10 @@ class PolicyObjective(Objective):
             self.score.learn(shown)
         if self.novelty is not None:
             self.novelty.learn(center)
-            self.centers.showed(center.number, float(shown.returns.mean()))
+            self.centers.record_mean(center.number, float(shown.returns.mean()))
 
     def reproducibility_notes(self) -> list[str]:
-        """Replay an episode of the environment; what to say where that, or torch, breaks reproducibility."""
+        """Replay an episode, and return warnings if the environment or torch break reproducibility."""
         with self.interrupts.allowed():
             note = probe_purity(self.parts.environment).note(self.config.env)
         notes = [] if note is None else [note]
@@ -195,20 +195,20 @@ class PolicyObjective(Objective):
         return notes
 
     def learnt(self) -> list[Array]:
-        """The normaliser's count, mean and sum of squares, and what the score has learnt."""
+        """Return the normaliser's count, mean and sum of squares, and the score's state."""
         return [*self.centers.normalizer.tensors().values(), *self.score.tensors().values()]
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
-        """The evaluation's mean: a member's return is one episode, and partly luck."""
+        """Return the evaluation's mean. Members' returns do not count, because they are partly luck."""
         return None if outcome.evaluation is None else outcome.evaluation.mean
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
-        """Keep the parameters in memory: the next checkpoint holds them."""
+        """Store the parameters in memory, for the next checkpoint."""
         self._best = copy_of_center(strategy), copy(self.centers.normalizer)
         self._best_is_new = True
 
     def write_best(self) -> None:
-        """Write best.safetensors, where it is another policy than before."""
+        """Write best.safetensors if the best policy changed."""
         if self.folder is not None and self._best is not None and self._best_is_new:
             center, normalizer = self._best
             self.parts.policy.set(center, self._normalization(normalizer))
@@ -216,18 +216,18 @@ class PolicyObjective(Objective):
             self._best_is_new = False
 
     def describe_member(self, strategy: Strategy, outcome: Outcome, episode: int) -> str:
-        """The member, and the seed of its episode."""
+        """Describe a member, with the seed of its episode."""
         job, *_ = outcome.details
-        whole = replace(job, population=strategy.sample())  # which may have grown
+        whole = replace(job, population=strategy.sample())  # the population may have grown
         seed = int(whole.episode_seeds(np.array([episode]))[0])
         return f"member {whole.member(episode)} (episode seed {seed})"
 
     def module_maker(self, center: Tensor) -> Callable[[], Policy]:
-        """Return a maker of policies with these parameters and the normaliser as it is now."""
+        """Return a function that creates policies with these parameters and the current normaliser."""
         return partial(_policy_of, self.parts.policy, center, self.normalization)
 
     def save_module(self, strategy: Strategy) -> None:
-        """Write policy.safetensors, and centres/ where there are several."""
+        """Write policy.safetensors, and the folder centres if there are several."""
         if self.folder is None:
             return
         drawn = self.centers.drawn
@@ -238,7 +238,7 @@ class PolicyObjective(Objective):
         self._policy(strategy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
-        """The normaliser, the cap, the best, what does not evolve, and the config."""
+        """Return normaliser, cap, best policy, frozen parameters and config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
@@ -252,34 +252,34 @@ class PolicyObjective(Objective):
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Take over the normaliser, the cap and the best."""
+        """Restore normaliser, cap and best policy."""
         self.centers.load(tensors, state["strategy"].get("drawn", 0), state["cap"])
         self.score.load(tensors)
         if self.novelty is not None:
             self.novelty.load(tensors)
         self._best = best_of(tensors)
-        self._best_is_new = True  # the file may be of a later generation, which a kill has taken back
+        self._best_is_new = True  # the file may be of a later generation, after the checkpoint
 
     @property
     def normalization(self) -> Normalization | None:
-        """The normalisation of this generation's observations."""
+        """Normalisation of this generation's observations."""
         return self._normalization(self.centers.normalizer)
 
     def _normalization(self, normalizer: Normalizer) -> Normalization | None:
         return normalizer.snapshot_if(self.config.normalize_observations, self.config.largest_observation)
 
-    def _seen(self, strategy: Strategy, episodes: Episodes) -> Center:
-        """The centre as its episodes show it."""
+    def _measured_center(self, strategy: Strategy, episodes: Episodes) -> Center:
+        """Return the centre's fitness and behaviour in ``episodes``."""
         fitness, behaviour = self._fitness_of_center(strategy, episodes), episodes.mean_behaviours(1)[0]
         return Center(fitness, behaviour, strategy.generation + 1, self.centers.drawn)
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
-        """Fresh episodes of the centre: so many of this generation's, after the first ``before``."""
+        """Run ``episodes`` of this generation's fresh episodes of the centre, after the first ``before``."""
         what = {"evaluation_stream": Stream.CONFIRMATION, "first_evaluation": before}
         return self._run(self._job(strategy, evaluations=episodes, **what))
 
-    def _forgiven(self, episodes: Episodes) -> Episodes:
-        """The same; where episodes may fail, a failed one counts as the worst of the others."""
+    def _failed_as_worst(self, episodes: Episodes) -> Episodes:
+        """Make failed episodes count as the worst of the others, if ``on_error`` tolerates them."""
         return episodes.with_failed_as_worst() if self.forgives else episodes
 
     def _job(self, strategy: Strategy, *, evaluations: int, **what: Any) -> EpisodeJob:
@@ -294,12 +294,12 @@ class PolicyObjective(Objective):
         )
 
     def _run(self, job: EpisodeJob) -> Episodes:
-        """Run a job's episodes. Nothing is half done meanwhile: this is where Ctrl-C takes hold."""
+        """Run a job's episodes. Ctrl-C may interrupt here, because no state is half changed."""
         with self.interrupts.allowed():
             return self.parts.play(self.engine, job)
 
     def _info(self, strategy: Strategy, *infos: Array) -> list[tuple[str, float | None]]:
-        """Means of the last infos' numbers, by column."""
+        """Return the means of the last infos' numbers, by column."""
         if strategy.generation == 0:
             check_known(self.parts.environment, np.concatenate(infos))
         columns = info_columns(self.config.info_keys)
@@ -307,7 +307,7 @@ class PolicyObjective(Objective):
         return list(zip(columns, means, strict=True))
 
     def _comparable(self, job: EpisodeJob, evaluated: Episodes) -> bool:
-        """Return whether members play episodes like these of the centre."""
+        """Return True if the members' cap would not have cut the centre's episodes."""
         return job.cap is None or (not job.along and bool((evaluated.lengths <= job.cap).all()))
 
     def _too_small(self, trained: Episodes) -> bool:
@@ -319,7 +319,7 @@ class PolicyObjective(Objective):
         return self.parts.policy
 
     def _evaluation(self, strategy: Strategy, played: Episodes) -> Evaluation:
-        episodes, steps = self._forgiven(played), int(played.lengths.sum())
+        episodes, steps = self._failed_as_worst(played), int(played.lengths.sum())
         fitness, failed = self._fitness_of_center(strategy, episodes), int(played.failed().sum())
         return Evaluation(episodes.returns, steps, fitness, raised=played.first_raised, failed=failed)
 

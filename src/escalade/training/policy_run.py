@@ -1,4 +1,4 @@
-"""The run of a policy: from a config to all that is decided before it starts."""
+"""Build the :class:`RunSpec` of a policy's run from its config."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from escalade.training.start import begin
 def policy_spec(
     config: Config, network: nn.Module | None = None, saved: SavedPolicy | None = None
 ) -> RunSpec:
-    """The run of a config.
+    """Return the run of a config.
 
     Args:
-        config: its options.
-        network: the user's own module, if the run trains one.
-        saved: the policy of the checkpoint that a resumed run goes on from.
+        config: Options of the run.
+        network: The user's module, if the run trains one.
+        saved: The policy in the checkpoint that a resumed run continues from.
 
     Raises:
-        InputError: options, environment, strategy and network do not fit together.
-        Damaged: ``saved`` is of another network.
+        InputError: Options, environment, strategy and network are incompatible.
+        Damaged: ``saved`` has a different network.
     """
     check_recorders(config.recorder, "recorder")
     parts = make_parts(config, network)
@@ -75,11 +75,11 @@ def policy_spec(
 
 
 def _settled(config: Config, parts: Parts) -> Config:
-    """The config with what ``auto`` means here: a resumed run must keep it."""
+    """Replace ``auto`` options by their values, which a resumed run must not change."""
     actions = parts.policy.actions
     if config.action_map not in ("auto", "clip") and not actions.bounded:
         raise InputError(
-            f"`action_map` {config.action_map} does nothing where no action has two bounds: leave it out"
+            f"`action_map` {config.action_map} has no effect, as no action has two bounds; remove it"
         )
     parts.environment = settle_backend(parts.environment)
     found: dict[str, Any] = {"backend": parts.environment.backend, "head": actions.head}
@@ -90,7 +90,7 @@ def _settled(config: Config, parts: Parts) -> Config:
 
 
 def _subject(config: Config, parts: Parts) -> dict[str, Any]:
-    """The thing that is trained, for the summary."""
+    """Describe the trained policy for the summary."""
     subject = {
         "env": config.env,
         "preset": config.preset,
@@ -108,7 +108,7 @@ def _subject(config: Config, parts: Parts) -> dict[str, Any]:
 def _goals(config: Config, parts: Parts) -> Goals:
     size, workers = f"{len(parts.start):,} parameters", workers_in_words(config.worker_count)
     what = f"{config.strategy}, population {config.population}, {size}, {workers}, {config.backend}"
-    whole = config.cutoff is None or parts.unlimited  # then a note tells once an episode is cut
+    whole = config.cutoff is None or parts.unlimited  # then a note reports the first cut episode
     cut = "" if whole else f"; members' episodes are cut (cutoff {config.cutoff})"
     sticky = parts.environment.frames.stickiness(parts.environment.spec, parts.environment.kwargs)
     what += ", sampled actions" if parts.policy.actions.draws else ""
@@ -117,9 +117,9 @@ def _goals(config: Config, parts: Parts) -> Goals:
 
 
 def _limit_episodes(config: Config, parts: Parts, strategy: Strategy) -> Config:
-    """Limit the episodes of an environment without a limit of steps, in ``parts`` and in the returned config.
+    """Limit the episodes of an environment without a step limit, in ``parts`` and in the returned config.
 
-    A policy that repeats an action without effect may otherwise never finish an episode. The config records
+    Otherwise, a policy that repeats an action without effect may never finish an episode. The config records
     both options, so that resumed runs and evaluations have the same limits.
     """
     if parts.environment.max_episode_steps is not None:
@@ -134,14 +134,14 @@ def _limit_episodes(config: Config, parts: Parts, strategy: Strategy) -> Config:
 
 
 def _first_notes(config: Config, parts: Parts) -> list[str]:
-    """Notes on unusual settings, for the start of a run."""
+    """Return notes about unusual settings, for the start of a run."""
     notes = []
     if config.start_from is not None:
         source, digest = without_digest(config.start_from)
-        notes.append(f"begins with the policy of {source} (SHA-256 {digest})")
+        notes.append(f"starting from the policy of {source} (SHA-256 {digest})")
     batching = parts.policy.batching
     slow = batching.refusal or ("" if rank_of(config.perturbation) else ", ".join(batching.slow))
-    faster = "; a `Chain` (escalade.policies.modules) runs nn.GRUCell and nn.LSTMCell for all at once"
+    faster = "; a `Chain` (escalade.policies.modules) runs nn.GRUCell and nn.LSTMCell for all members at once"
     if slow:
         notes.append(
             f"{'the' if batching.refusal else 'part of the'} policy is called once for each member, several "
@@ -150,10 +150,10 @@ def _first_notes(config: Config, parts: Parts) -> list[str]:
         )
     if config.reward is not None and config.reward.info is not None:
         notes.append(
-            f"members are judged by info {config.reward.info!r}; returns, evaluations and `target_return` "
-            "are of the environment's own reward"
+            f"fitness is computed from info {config.reward.info!r}; returns, evaluations and "
+            "`target_return` use the environment's own reward"
         )
     if parts.environment.text_parts:
-        left_out = ", ".join(parts.environment.text_parts)
-        notes.append(f"the policy does not read the text in an observation: {left_out}")
+        ignored = ", ".join(parts.environment.text_parts)
+        notes.append(f"the policy ignores text in observations: {ignored}")
     return notes

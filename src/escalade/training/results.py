@@ -1,4 +1,4 @@
-"""The end of a run: its summary, and the digest that "the same bits" means."""
+"""The results of a run: its summary, and the digest that is equal for bit-identical parameters."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ from escalade.training.loop import Loop
 
 
 def updates_of(summary: Mapping[str, Any]) -> int | None:
-    """The updates of the centre in a run that ended: one fewer than its generations where it was solved."""
+    """Return the updates of the centre in a finished run: its generations, less one if it was solved."""
     generations = summary.get("generations")
     return generations - bool(summary.get("solved")) if isinstance(generations, int) else None
 
 
 def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contents of summary.json: ``what`` was run, how it went, and ``where`` it ran."""
+    """Return the contents of summary.json.
+
+    Args:
+        loop: The finished run.
+        reason: Why it ended.
+        what: Facts about the trained policy or module.
+        where: Facts about the machine.
+    """
     done, total, steps = loop.progress, loop.progress.total, loop.objective.counts_steps
     best_return, best_generation = loop.objective.best_seen(done)
     return {
@@ -34,7 +41,7 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
         "eval_episodes_total": total.eval_episodes,
         "eval_failed_total": total.eval_failed,
         "eval_steps": total.eval_steps if steps else None,
-        "seconds": round(total.seconds, 4),  # as rows have it
+        "seconds": round(total.seconds, 4),  # as in rows
         "steps_per_second": round(total.env_steps / max(total.seconds, 1e-9), 1) if steps else None,
         "eval_return_mean": done.eval_return_mean,
         "eval_return_std": done.eval_return_std,
@@ -54,14 +61,14 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
 
 
 def _centers(loop: Loop) -> dict[str, Any]:
-    """Numbers of the centre in policy.safetensors and of the one evaluated last, where there are several."""
+    """Return the numbers of the centre in policy.safetensors and of the one evaluated last, of several."""
     if not isinstance(loop.strategy, Centers):
         return {}
     return {"center": loop.strategy.drawn, "eval_center": loop.progress.eval_center}
 
 
 def params_sha256(center: NDArray[np.float32], learnt: Iterable[NDArray[np.float64]]) -> str:
-    """Digest of the centre, and of what the objective learnt beside it."""
+    """Return the digest of the centre and of the arrays that the objective learned."""
     total = hashlib.sha256(np.ascontiguousarray(center).data)
     for part in learnt:
         total.update(part.astype(np.float64).tobytes())

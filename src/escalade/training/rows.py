@@ -1,4 +1,4 @@
-"""A generation as recorders and callbacks see it."""
+"""Rows for recorders and views for callbacks, one per generation."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def make_row(
     rank: int | None,
     seconds: float,
 ) -> Row:
-    """Describe a generation that has been counted.
+    """Return the row of a generation.
 
     Args:
-        outcome: its measurement.
-        judged: the evaluation that counts, if there was one.
-        progress: of the run, with this generation.
-        strategy: after its update.
-        scales: sigma and lr that the generation had.
-        rank: of the center among the members, if they can be compared.
-        seconds: that the generation took.
+        outcome: Measurement of the generation.
+        judged: The evaluation that counts, if there was one.
+        progress: Progress of the run, including this generation.
+        strategy: The strategy after its update.
+        scales: sigma and lr of the generation.
+        rank: Rank of the center among the members, or None if they cannot be compared.
+        seconds: Duration of the generation.
     """
     total, steps = progress.total, outcome.env_steps
     return Row(
@@ -59,15 +59,15 @@ def make_row(
 
 
 def rank_center(outcome: Outcome, direction: float) -> tuple[int | None, NDArray[np.float64], float | None]:
-    """Return the center's rank among the members, and what it follows from, larger being better.
+    """Return the center's rank among the members, and the fitness values behind it (larger is better).
 
     Args:
-        outcome: a measurement.
+        outcome: Measurement of a generation.
         direction: 1 to maximize, -1 to minimize.
 
     Returns:
-        The rank, 1 for the best, or None if there is none; the fitness that the strategy is told; and that of
-        the center, or None if the two cannot be compared.
+        The rank, 1 for the best, or None if the center cannot be compared with the members; the members'
+        fitness as passed to the strategy; and the center's fitness, or None if it cannot be compared.
     """
     fitness, bad = finite_fitness(direction * outcome.fitness)
     center = None
@@ -79,26 +79,28 @@ def rank_center(outcome: Outcome, direction: float) -> tuple[int | None, NDArray
 
 @dataclass(frozen=True)
 class View:
-    """A generation as callbacks see it. What they do to it does not change the run."""
+    """A generation, as passed to callbacks. Changes to it do not affect the run."""
 
     row: Row
     _parameters: Tensor
-    """Parameters of :attr:`center`, on their device: a view that is kept holds a copy there."""
+    """A copy of the parameters of :attr:`center`, on their device."""
     best_return: float | None
-    """The best so far, of evaluations in ``train``, of members too in ``evolve``; None before the first."""
+    """Best return so far, of evaluations in ``train``, also of members in ``evolve``, or None."""
     module: Callable[[], nn.Module]
-    """Makes a module with these parameters, a Policy in ``train``; it is the caller's own."""
+    """Returns a new module with these parameters, a Policy in ``train``. The caller owns it."""
     behaviours: NDArray[np.float32] | None = None
-    """Mean behaviours of the generation's members, shape (population, size), read-only; None where nobody
-    asked for any."""
+    """Mean behaviours of the generation's members, shape (population, size), read-only, or None without."""
 
     @cached_property
     def center(self) -> NDArray[np.float32]:
-        """The unperturbed parameters after the generation, shape (dimension,), read-only."""
+        """Unperturbed parameters after the generation, shape (dimension,), read-only."""
         array = np.asarray(self._parameters.numpy(force=True))
         array.flags.writeable = False
         return array
 
 
 Callback = Callable[[View], bool | Literal["stopped"] | None]
-"""Called after every generation; True stops the run by ``callback``, and "stopped" by ``stopped``."""
+"""Function called after every generation.
+
+True stops the run with the reason ``callback``, "stopped" with ``stopped``.
+"""

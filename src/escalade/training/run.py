@@ -1,4 +1,4 @@
-"""One run: what is decided of it before it starts, and the way from there to its last file."""
+"""One run: its specification, and its execution from the first generation to the last file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MakeObjective = Callable[[Engine, Interrupts, RunFolder | None], Objective]
 
 @dataclass(frozen=True)
 class Listeners:
-    """The listeners of a run, and what an interrupt does to its caller; see :func:`escalade.train`."""
+    """Recorders and callbacks of a run, and the effect of an interrupt; see :func:`escalade.train`."""
 
     verbose: bool = True
     recorders: Sequence[Recorder | str] = ()
@@ -71,11 +71,11 @@ class Listeners:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One run, of a policy or of a module with a fitness, before it starts."""
+    """One run, of a policy or of a module with a fitness function, before it starts."""
 
     strategy: Strategy
     module: nn.Module
-    """The network or module that is trained."""
+    """The trained network or module."""
     objective: MakeObjective
     engine: Callable[[], Engine]
     limits: Limits
@@ -84,81 +84,82 @@ class RunSpec:
     title: str
     """Title of the learning curve."""
     subject: Mapping[str, Any]
-    """The thing that is trained, for the summary."""
+    """Facts about the trained policy or module, for the summary."""
     machine: Mapping[str, Any]
-    """The machine that it runs on, for the summary."""
+    """Facts about the machine, for the summary."""
     options: Mapping[str, Any]
-    """Plain values, for recorders and the curve."""
+    """Options as plain values, for recorders and the curve."""
     config: str
     """The text of config.toml."""
     snapshot_every: int = 0
     info: tuple[str, ...] = ()
-    """The columns of its rows' :attr:`escalade.recorders.Row.info`."""
+    """Columns of the rows' :attr:`escalade.recorders.Row.info`."""
     trackers: Sequence[str] = ()
-    """Names of recorders that come after the console, which shows what they say."""
+    """Names of recorders that start after the console, which prints their notes."""
     first_notes: Sequence[str] = ()
-    """Notes before its first generation."""
+    """Notes before the first generation."""
     checkpoint: Stored | None = None
-    """The content of the checkpoint that it goes on from; None begins."""
+    """Content of the checkpoint to resume from, or None for a new run."""
 
     @property
     def progress(self) -> Progress:
-        """The progress of the run until now."""
+        """Progress of the run so far."""
         return Progress() if self.checkpoint is None else record(Progress, self.checkpoint.state["progress"])
 
 
 def going_on(folder: RunFolder, resumed: Callable[[Stored], RunSpec]) -> RunSpec:
-    """The run that goes on from the newest checkpoint in ``folder`` that can be used.
+    """Return the run that continues from the newest usable checkpoint in ``folder``.
 
     Args:
-        folder: of the run.
-        resumed: makes the run of a checkpoint's content, or raises :class:`escalade.storage.tensors.Damaged`.
+        folder: Folder of the run.
+        resumed: Returns the run of a checkpoint's content, or raises
+            :class:`escalade.storage.tensors.Damaged`.
 
     Raises:
-        InputError: no checkpoint is left.
+        InputError: No checkpoint is usable.
     """
     found = folder.checkpoints.load_latest(lambda content: (content, resumed(content)))
     content, spec = found.checkpoint
     again = reopened(content, spec.limits.target, -1.0 if spec.goals.minimize else 1.0)
-    if again is not content:  # else that on the disk counts a row that nobody would write again
+    if again is not content:  # the stored checkpoint counts the row of the last generation, which is repeated
         folder.checkpoints.save(again.state["progress"]["generation"], *again)
-    notes = [f"{problem}: going on from the checkpoint before it" for problem in found.problems]
+    notes = [f"{problem}; resuming from an earlier checkpoint" for problem in found.problems]
     return replace(spec, checkpoint=again, first_notes=notes)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended."""
+    """A finished run."""
 
     loop: Loop
     summary: dict[str, Any]
-    """The contents of summary.json."""
+    """Contents of summary.json."""
     interrupted: bool
     earlier: Sequence[Row]
-    """The rows that it went on from."""
+    """Rows from before the run was resumed."""
 
 
 def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> Ended:
-    """Run from the first generation, or the checkpoint, to the last file.
+    """Execute a run from the first generation, or from its checkpoint, to the last file.
 
     Args:
-        spec: the run.
-        folder: where it writes; None writes nothing.
-        listeners: recorders and callbacks; all recorders are closed at the end.
+        spec: The run.
+        folder: Folder to write to, or None to write nothing.
+        listeners: Recorders and callbacks. All recorders are closed at the end.
 
     Raises:
-        InputError: a recorder cannot be started, or progress.csv is damaged.
+        InputError: A recorder cannot be started, or progress.csv is damaged.
     """
     engine = spec.engine()
-    with _let_go(engine), closing(engine), Interrupts() as interrupts:
+    with _released(engine), closing(engine), Interrupts() as interrupts:
         with ExitStack() as recording:
-            info = _prepared(spec, folder)
+            info = _prepare_folder(spec, folder)
             announcer = Announcer()
-            recording.callback(announcer.connect, ignore_note)  # at last: recorders speak when they close
-            recorders = start_recorders(_wanted(spec, folder, listeners), info, recording, announcer)
+            recording.callback(announcer.connect, ignore_note)  # called last: closing recorders print notes
+            recorders = start_recorders(_all_recorders(spec, folder, listeners), info, recording, announcer)
             if folder is not None and isinstance(engine, Dispatcher):
-                told = [*recorders] if engine.reports == "nodes" else []
-                recorders.append(WorkersFile(folder.workers, engine.take_report, told))
+                informed = [*recorders] if engine.reports == "nodes" else []
+                recorders.append(WorkersFile(folder.workers, engine.take_report, informed))
                 recording.callback(recorders[-1].close)
             loop = Loop(
                 spec.objective(engine, interrupts, folder),
@@ -172,42 +173,42 @@ def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> 
                 warn=not listeners.verbose,
             )
             engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
-            again = _begin(loop, spec, info)
+            again = _restore(loop, spec, info)
             announcer.connect(loop.notes.say)
-            summary = _leave(loop, spec, folder, loop.run())
+            summary = _write_results(loop, spec, folder, loop.run())
         if folder is not None and summary["generations"] and plotting_available():
             cut = spec.options.get("cutoff") is not None
             plot_run(folder.path, folder.curve, spec.goals.target_return, spec.title, cut=cut)
         if listeners.verbose:
             place = None if folder is None else folder.path
-            with suppress(ReaderGone):  # the run has ended, and is saved
+            with suppress(ReaderGone):  # the run is finished and saved
                 for line in closing_lines(summary, place, again=again):
                     say(wording.get()(line))
     return Ended(loop, summary, bool(interrupts.requested), info.earlier)
 
 
 @contextmanager
-def _let_go(engine: Engine) -> Iterator[None]:
-    """Take the loop from the engine at the end: the two hold each other, and the loop a table of noise."""
+def _released(engine: Engine) -> Iterator[None]:
+    """Remove the engine's references to the loop at the end, because the cycle would keep the noise table."""
     try:
         yield
     finally:
         engine.on_note, engine.on_wait = ignore_note, keep_waiting
 
 
-def _wanted(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> list[str | Recorder]:
-    """All recorders: the files, the caller's own, the console."""
+def _all_recorders(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> list[str | Recorder]:
+    """Return all recorders in order: files, the caller's, the console, trackers."""
     files = [] if folder is None else ["csv", "population"]
     return [*files, *listeners.recorders, *(["console"] if listeners.verbose else []), *spec.trackers]
 
 
-def _prepared(spec: RunSpec, folder: RunFolder | None) -> RunInfo:
-    """Facts for recorders; what is later than the checkpoint, or half written, goes from the folder."""
+def _prepare_folder(spec: RunSpec, folder: RunFolder | None) -> RunInfo:
+    """Remove everything newer than the checkpoint from the folder. Return the facts for recorders."""
     facts = {**spec.subject, **spec.machine, **spec.options}
     if folder is None:
         return RunInfo(None, spec.goals, spec.info, facts)
     done = spec.progress
-    lost = rewind(folder.progress, done.rows, spec.info)  # before all else, as it may refuse
+    lost = rewind(folder.progress, done.rows, spec.info)  # first, because it may raise
     folder.forget_after(done.generation)
     if done.best_return is None:
         with storage(folder.best):
@@ -219,8 +220,8 @@ def _prepared(spec: RunSpec, folder: RunFolder | None) -> RunInfo:
     return RunInfo(folder, spec.goals, spec.info, facts, done.rows + 1, lost, earlier)
 
 
-def _begin(loop: Loop, spec: RunSpec, info: RunInfo) -> bool:
-    """Put ``loop`` where the folder stands; True if it had reached its target or a limit before."""
+def _restore(loop: Loop, spec: RunSpec, info: RunInfo) -> bool:
+    """Restore ``loop`` from the checkpoint, if any. Return True if the run had already reached its end."""
     if spec.checkpoint is not None:
         loop.load_state(*spec.checkpoint)
     for text in spec.first_notes:
@@ -228,17 +229,19 @@ def _begin(loop: Loop, spec: RunSpec, info: RunInfo) -> bool:
     again = False
     if info.folder is not None:
         if spec.checkpoint is not None:
-            again = _go_on(loop, spec.checkpoint, info.folder, info.repeated)
+            again = _resume(loop, spec.checkpoint, info.folder, info.repeated)
         info.folder.write_config(spec.config)  # after all checks; a resumed run may have changed options
     return again
 
 
-def _go_on(loop: Loop, checkpoint: Stored, folder: RunFolder, lost: int) -> bool:
-    """Say where the run goes on; True if nothing is left to run. ``lost`` generations rerun."""
+def _resume(loop: Loop, checkpoint: Stored, folder: RunFolder, lost: int) -> bool:
+    """Print where the run resumes, with ``lost`` generations to repeat. Return True if nothing is left."""
     if (before := checkpoint.state["versions"]) != versions():
-        loop.notes.say(f"the run was saved with {before}, this is {versions()}: last bits may differ")
+        loop.notes.say(
+            f"the run was saved with {before}, but this is {versions()}; results may not be bit-identical"
+        )
     if loop.limits.reached(loop.progress) is not None:
-        return True  # nothing runs, and what is there may stay
+        return True  # nothing runs, so the results in the folder stay
     rerun = f"; repeating {counted(lost, 'lost generation')}" if lost else ""
     loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{rerun}")
     if summary := folder.read_summary():
@@ -247,9 +250,9 @@ def _go_on(loop: Loop, checkpoint: Stored, folder: RunFolder, lost: int) -> bool
     return False
 
 
-def _leave(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: str) -> dict[str, Any]:
-    """Write the files of a run that ended for ``reason``; return its summary."""
-    if folder is not None and not folder.policy.exists():  # what was made before is of other policies
+def _write_results(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: str) -> dict[str, Any]:
+    """Write the files of a run that ended for ``reason``. Return its summary."""
+    if folder is not None and not folder.policy.exists():  # videos in the folder show earlier policies
         folder.rename_made("earlier", "best-earlier")
     loop.objective.save_module(loop.strategy)
     summary = summarize(loop, reason, spec.subject, spec.machine)

@@ -1,4 +1,4 @@
-"""The start of a run: the policy of another run, or of a file, and the options that come with it."""
+"""The option ``start_from``: the policy of a run or a file, and the options inherited from it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _INHERITED = [
 
 
 def without_digest(text: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """``RUN:CHECKPOINT@SHA256`` as RUN:CHECKPOINT, and the digest, which is None where there is none."""
+    """Split ``RUN:CHECKPOINT@SHA256`` into RUN:CHECKPOINT and the digest, or None without a digest."""
     whole = os.fspath(text)
     source, _, digest = whole.rpartition("@")
     return (source, digest) if re.fullmatch("[0-9a-f]{64}", digest) and source else (whole, None)
 
 
 def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """``RUN:CHECKPOINT`` as path and checkpoint, which is None where there is none; a digest is left out."""
+    """Split ``RUN:CHECKPOINT`` into path and checkpoint, or None without a checkpoint. Drop a digest."""
     whole, _ = without_digest(text)
     place, colon, checkpoint = whole.rpartition(":")
     if not colon or place in ("", "zoo") or os.path.exists(whole):
@@ -39,24 +39,24 @@ def split(text: str | os.PathLike[str]) -> tuple[Path, str | None]:
 
 
 def absolute(text: str | os.PathLike[str]) -> str:
-    """The same, wherever it is read: as a run's config.toml has it."""
+    """Return the source with an absolute path, for config.toml."""
     (place, checkpoint), (_, digest) = split(text), without_digest(text)
     where = str(place if str(place).startswith(ZOO_PREFIX) else place.absolute())
     return where + (f":{checkpoint}" if checkpoint else "") + (f"@{digest}" if digest else "")
 
 
-def inherited(given: Values) -> Values:
-    """Options of policy and frames of what ``given`` starts from: the new run's, unless it says otherwise.
+def inherited(options: Values) -> Values:
+    """Return the policy and frame options of the ``start_from`` in ``options``, the defaults of the new run.
 
     Raises:
-        InputError: there is nothing to start from.
+        InputError: The source does not exist.
     """
-    if given.get("start_from") is None:
+    if options.get("start_from") is None:
         return {}
-    place, _ = split(given["start_from"])
-    with about(f"`start_from` {os.fspath(given['start_from'])}"):
+    place, _ = split(options["start_from"])
+    with about(f"`start_from` {os.fspath(options['start_from'])}"):
         found = of_file(place) if os.path.isfile(place) else _of_run(place)
-    if given.get("policy") not in (None, found.get("policy")):
+    if options.get("policy") not in (None, found.get("policy")):
         found = {name: value for name, value in found.items() if name not in _OF_NETWORK}
     return found
 
@@ -67,10 +67,10 @@ def _of_run(place: Path) -> Values:
 
 
 def of_file(place: Path) -> Values:
-    """Options of policy and frames that a policy's file records.
+    """Return the policy and frame options that a policy file records.
 
     Raises:
-        InputError: it is not a policy's file.
+        InputError: ``place`` is not a policy file.
     """
     from escalade.policies.policy_file import PolicyFile
 

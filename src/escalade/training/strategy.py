@@ -1,4 +1,4 @@
-"""The strategy that :func:`escalade.evolve` was asked for."""
+"""Build strategies from their names or classes and the options of a run."""
 
 from __future__ import annotations
 
@@ -20,40 +20,45 @@ from escalade.support.numbers import seed_number
 from escalade.support.registry import named
 
 _ALWAYS = ("population", "sigma", "seed", "direction")
-_GIVEN = ("x0", "seed", "direction", "perturbation")
+_RESERVED = ("x0", "seed", "direction", "perturbation")
 
 
 def build_strategy(
     strategy: str | StrategyFactory,
     start: NDArray[np.floating],
     options: Mapping[str, Any],
-    mend: str = "give it in strategy_options",
+    advice: str = "pass it in strategy_options",
     *,
     ranks: bool = False,
 ) -> Strategy:
-    """The strategy with its centre at ``start``; options that are None are left to its own defaults.
+    """Return a strategy with its centre at ``start``.
 
-    What a ``functools.partial`` fixes stays as it is. ``mend`` says in an error how a further argument is
-    given. A strategy that takes centred ranks, and is to be told ``ranks``, takes those as they are.
+    Args:
+        strategy: Name or factory. Arguments fixed by a ``functools.partial`` are not changed.
+        start: Start of the centre, shape (dimension,).
+        options: Arguments of the factory. Those that are None have its own defaults.
+        advice: How to pass a further argument, for error messages.
+        ranks: True if the strategy will receive ranks as fitness. If it uses centred ranks by default, it
+            then uses these ranks unchanged.
 
     Raises:
-        InputError: there is no such strategy, it does not take one of the options, or not ``ranks``.
+        InputError: The strategy is unknown, does not accept one of the options, or does not accept ranks.
     """
     factory = factory_of(strategy)
     name = called(strategy)
     fixed = fixed_by(factory)
     if twice := [key for key in fixed if key not in _ALWAYS and options.get(key) is not None]:
-        raise InputError(f"{twice[0]} is given beside strategy {name}, which has it: choose one")
-    given = {key: value for key, value in options.items() if value is not None and key not in fixed}
+        raise InputError(f"strategy {name} has {twice[0]} already; set it in one place only")
+    arguments = {key: value for key, value in options.items() if value is not None and key not in fixed}
     shaping = parameters_of(factory).get("shaping")
-    if ranks and "shaping" not in {*given, *fixed} and shaping and shaping.default == "centered-ranks":
-        given["shaping"] = "raw"
-    check_call(factory, given, _ALWAYS, f"strategy {name}", mend)
-    seed = int(seeds(seed_number(given.get("seed", 0)), Stream.STRATEGY))
+    if ranks and "shaping" not in {*arguments, *fixed} and shaping and shaping.default == "centered-ranks":
+        arguments["shaping"] = "raw"
+    check_call(factory, arguments, _ALWAYS, f"strategy {name}", advice)
+    seed = int(seeds(seed_number(arguments.get("seed", 0)), Stream.STRATEGY))
     with generators_seeded(seed):
-        made = factory(start, **given)
+        made = factory(start, **arguments)
     if not isinstance(made, Strategy):
-        raise InputError(f"strategy {name} made a {type(made).__name__}, not an escalade Strategy")
+        raise InputError(f"strategy {name} returned a {type(made).__name__}, not an escalade Strategy")
     if made.dimension != len(start):
         raise InputError(f"strategy {name} has {made.dimension} parameters, not {len(start)}")
     if ranks:
@@ -62,27 +67,27 @@ def build_strategy(
 
 
 def joined(options: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a strategy and its ``strategy_options``, none of which is an option by itself.
+    """Return the options of a strategy, and its ``strategy_options``.
 
     Raises:
-        InputError: one is.
+        InputError: ``strategy_options`` has the name of an option.
     """
     for name in further:
-        if name in options or name in _GIVEN:
-            raise InputError(f"`strategy_options` {name} is an option by itself: give it there")
+        if name in options or name in _RESERVED:
+            raise InputError(f"`strategy_options` {name} is an option of its own; set that option instead")
     return {**options, **further}
 
 
 def factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
-    """A strategy's factory, by name or as it is.
+    """Return a strategy's factory, by name or unchanged.
 
     Raises:
-        InputError: there is none of that name; options in a text are read from the command line alone.
+        InputError: The name is unknown, or has options, which only the command line accepts.
     """
     if isinstance(strategy, str) and (name := strategy.partition(":")[0]) != strategy and name in STRATEGIES:
         kind = STRATEGIES[name].home.rpartition(":")[2]
         raise InputError(
-            f"`strategy` {strategy!r} is a name with options: give {name!r} and the options as arguments, "
+            f"`strategy` {strategy!r} is a name with options; pass {name!r} and the options as arguments, "
             f"or a functools.partial of {kind}"
         )
     found: StrategyFactory = (
@@ -92,20 +97,20 @@ def factory_of(strategy: str | StrategyFactory) -> StrategyFactory:
 
 
 def takes(strategy: str | StrategyFactory, keyword: str) -> bool:
-    """Return whether a strategy takes an argument of this name that it does not have already."""
+    """Return True if a strategy accepts an argument ``keyword`` that is not fixed already."""
     factory = factory_of(strategy)
     known = keywords_of(factory)
     return keyword not in fixed_by(factory) and (known is None or keyword in known)
 
 
 def refuse_ranks(strategy: Strategy) -> None:
-    """Refuse a strategy that is to be told ranks, and compares the fitness of generations.
+    """Check that a strategy works with ranks as fitness.
 
     Raises:
-        InputError: it does.
+        InputError: The strategy compares the fitness of different generations.
     """
     if strategy.compares_generations:
         raise InputError(
-            f"{type(strategy).__name__} compares a generation's fitness with that of those before, and a "
-            "search for novelty gives it ranks within one: use another strategy"
+            f"{type(strategy).__name__} compares a generation's fitness with earlier generations', but a "
+            "novelty search ranks members within one generation; use a different strategy"
         )

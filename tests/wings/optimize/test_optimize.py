@@ -386,7 +386,7 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"strategy": lambda x0, far, **options: CMAES(x0)}, "<lambda> needs far: fix it"),
         ({"strategy": partial(CMAES, sigma=3.0)}, "`sigma` is fixed in the strategy"),
         ({"strategy": SNES, "x0": escalade.EarlierPoints([[1.0]], [3.0])}, "needs strategy cma-es"),
-        ({"strategy": lambda *given, **options: None}, "made a NoneType, not an escalade Strategy"),
+        ({"strategy": lambda *given, **options: None}, "returned a NoneType, not an escalade Strategy"),
     ],
 )
 def test_what_is_impossible_is_one_line_that_names_it(arguments, message):
