@@ -181,7 +181,7 @@ def local_environment():
         ({"strategy": Signs, "strategy_options": {"sigma": 1}}, "sigma is an option of its own"),
         ({"strategy": "snes", "strategy_options": {"keep": 1}}, "SNES takes no keep"),
         ({"strategy": "escalade.strategies:CMAES", "min_episodes": 99}, "`min_episodes` does not work with"),
-        ({"strategy": "escalade.strategies:CMAES", "population": "linear:8:16:9"}, "of one size"),
+        ({"strategy": "escalade.strategies:CMAES", "population": "linear:8:16:9"}, "have one size"),
     ],
 )
 def test_mistakes_are_one_line(options, said, tmp_path):
