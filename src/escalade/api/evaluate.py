@@ -220,7 +220,7 @@ def render(
     seed_number(seed)
     if max_steps is not None:
         whole_number(max_steps, "`max_steps`", 1)
-    film = None if output is None else path_of(output, "choose another `output`").absolute()
+    film = None if output is None else path_of(output, "choose a different `output`").absolute()
     saved = _saved(run, checkpoint, network, centre)
     environment = find_environment(saved.config.replace(backend="auto"))
     policy = saved.policy(environment, network)

@@ -132,7 +132,7 @@ def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") ->
         InputError: matplotlib is missing, or the file extension is not supported.
         StorageFailure: the disk is full.
     """
-    output = path_of(output, "choose another `output`")
+    output = path_of(output, "choose a different `output`")
     check_picture(output)
     save_figure(figure_of(charts, caption), output)
 

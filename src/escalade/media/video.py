@@ -40,7 +40,7 @@ def record_episode(
         EnvironmentFailure: rendering or stepping failed.
         StorageFailure: the video could not be written completely.
     """
-    output = path_of(output, "choose another `output`")
+    output = path_of(output, "choose a different `output`")
     check_installed("a video", "video", "imageio", "imageio_ffmpeg")
     check_output(output, ".mp4", ".gif")
     headless()
@@ -76,7 +76,7 @@ def _write_mp4(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) ->
 
     film: Any
     with temporary_beside(output) as temporary:
-        with storage(output, "choose another `output`"):  # ffmpeg would only report a broken pipe
+        with storage(output, "choose a different `output`"):  # ffmpeg would only report a broken pipe
             temporary.touch()
         count = 0
         with imageio.get_writer(temporary, format="FFMPEG", mode="I", fps=fps, macro_block_size=2) as film:
@@ -88,8 +88,8 @@ def _write_mp4(output: Path, frames: Iterator[NDArray[np.uint8]], fps: float) ->
         except RuntimeError:
             whole = False
         if not whole:
-            raise StorageFailure(f"{output} is incomplete: free disk space, or choose another `output`")
-        with storage(output, "choose another `output`"):
+            raise StorageFailure(f"{output} is incomplete: free disk space, or choose a different `output`")
+        with storage(output, "choose a different `output`"):
             temporary.replace(output)
 
 

@@ -93,7 +93,7 @@ class RunFolder:
             InputError: the folder cannot be made, contains a run or a file that a run would write, or is
                 about to be used by a different run.
         """
-        advice = "choose another `run_dir`"
+        advice = "choose a different `run_dir`"
         path = _new_folder(path_of(runs), subject, label) if path is None else path_of(path, advice)
         folder = cls(path)
         with storage(path, advice):
@@ -124,7 +124,7 @@ class RunFolder:
             found.append("checkpoints")
         if found:
             raise InputError(
-                f"`run_dir` {self.path} contains {found[0]}, which a run would overwrite: choose another"
+                f"`run_dir` {self.path} contains {found[0]}, which a run would overwrite: choose a different folder"
             )
 
     @classmethod
