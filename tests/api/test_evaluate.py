@@ -20,7 +20,7 @@ def run(tmp_path_factory):
     return escalade.train("Pendulum-v1", run_dir=tmp_path_factory.mktemp("evaluate") / "run", **TINY)
 
 
-def test_a_clusters_run_is_judged_here_and_goes_on_here(tmp_path):
+def test_a_cluster_run_can_be_evaluated_and_resumed_locally(tmp_path):
     cluster = {"engine": "ray", "worker_resources": {"CPU": 2}}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **TINY, **cluster)
     with_worker, without = (escalade.evaluate(run, episodes=2, workers=count) for count in (1, 0))
@@ -29,7 +29,7 @@ def test_a_clusters_run_is_judged_here_and_goes_on_here(tmp_path):
     assert again.summary["engine"] == "local"
 
 
-def test_other_arguments_of_the_environment(run, capsys):
+def test_evaluate_accepts_different_env_kwargs(run, capsys):
     usual, heavy = (escalade.evaluate(run, episodes=2, env_kwargs=kwargs) for kwargs in (None, {"g": 1.0}))
     assert usual.returns.tolist() != heavy.returns.tolist()
     arguments = ["eval", str(run.folder.path), "--episodes", "2", "--env-kwargs", '{"g": 1.0}']
@@ -50,12 +50,12 @@ def test_other_arguments_of_the_environment(run, capsys):
         ({"seed": None}, "seed None"),
     ],
 )
-def test_a_film_of_nothing_is_refused(run, tmp_path, given, said):
+def test_rendering_zero_steps_is_refused(run, tmp_path, given, said):
     with pytest.raises(InputError, match=said):
         escalade.render(run, tmp_path / "film.gif", **given)
 
 
-def test_arguments_come_over_the_runs_own(tmp_path):
+def test_passed_env_kwargs_override_those_of_the_run(tmp_path):
     options = TINY | {"env_kwargs": {"observation": "box32"}}
     run = escalade.train("tests.environments:Tiny-v0", run_dir=tmp_path / "run", **options)
     same = escalade.evaluate(run, episodes=2, env_kwargs={"action": "discrete"})
@@ -66,7 +66,7 @@ def test_arguments_come_over_the_runs_own(tmp_path):
         escalade.evaluate(run, env_kwargs={"observation": "box"})
 
 
-def test_a_file_without_its_run(run, tmp_path, capsys):
+def test_a_policy_file_works_without_its_run_folder(run, tmp_path, capsys):
     file = shutil.copy(run.folder.policy, tmp_path / "carried.safetensors")
     found = escalade.evaluate(file, episodes=2, seed=0, workers=0, backend="gymnasium")
     np.testing.assert_array_equal(found.returns, escalade.evaluate(run, episodes=2, seed=0).returns)
@@ -85,7 +85,7 @@ def test_a_file_without_its_run(run, tmp_path, capsys):
     assert (tmp_path / "carried.mp4").stat().st_size > 1000
 
 
-def test_a_file_of_a_module_of_ones_own(tmp_path):
+def test_a_policy_file_of_a_custom_module(tmp_path):
     def module():
         return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3), torch.nn.Linear(3, 2))
 
@@ -112,7 +112,7 @@ def test_a_file_of_a_module_of_ones_own(tmp_path):
         ),
     ],
 )
-def test_a_file_that_does_not_say_enough(env, options, said, tmp_path):
+def test_an_incomplete_policy_file_is_refused(env, options, said, tmp_path):
     run = escalade.train(env, run_dir=tmp_path / "run", **TINY, **options)
     with pytest.raises(InputError, match=said):
         escalade.evaluate(run.folder.policy)

@@ -58,7 +58,7 @@ def noisy(module):
 # What it learns and returns
 
 
-def test_evolve_moves_the_module_in_place_and_says_what_it_is_worth():
+def test_evolve_updates_the_module_in_place_and_reports_its_fitness():
     module = network()
     before = worth(module)
     result = evolve(module, loss, direction="minimize", population=20, generations=60, lr=0.05)
@@ -73,7 +73,7 @@ def test_evolve_moves_the_module_in_place_and_says_what_it_is_worth():
     assert np.array_equal(flat, result.center)
 
 
-def test_history_counts_and_orders_by_the_direction():
+def test_history_counts_episodes_and_respects_direction():
     result = evolve(network(), loss, direction="minimize", **QUICK)
     assert [row.generation for row in result.history] == [1, 2, 3]
     assert [row.episodes for row in result.history] == [8, 16, 24]
@@ -84,7 +84,7 @@ def test_history_counts_and_orders_by_the_direction():
         assert row.update_ratio > 0
 
 
-def test_zero_generations_only_test():
+def test_zero_generations_only_evaluate():
     module = network()
     before = copy.deepcopy(module.state_dict())
     result = evolve(module, loss, population=8, generations=0)
@@ -94,7 +94,7 @@ def test_zero_generations_only_test():
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_by_name(name):
+def test_every_strategy_can_be_selected_by_name(name):
     module = nn.Linear(2, 1)
     result = evolve(
         module, lambda m: -((m.weight - 1) ** 2).sum(), strategy=name, population=20, generations=30
@@ -105,7 +105,7 @@ def test_every_strategy_by_name(name):
 @pytest.mark.parametrize(
     "strategy", [SNES, partial(SNES, mirrored=True), lambda x0, **options: PGPE(x0, sigma_lr=0.2, **options)]
 )
-def test_strategies_by_factory(strategy):
+def test_strategies_can_be_factories(strategy):
     assert evolve(network(), total, strategy=strategy, population=8, generations=2).generations == 2
 
 
@@ -138,7 +138,7 @@ def in_process():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_processes_give_the_same_bits(in_process, workers):
+def test_worker_processes_give_identical_results(in_process, workers):
     result = evolve(network(), noisy, workers=workers, **QUICK)
     assert np.array_equal(result.center, in_process.center)
     assert np.array_equal(result.best, in_process.best)
@@ -160,7 +160,7 @@ def large_worth(module):
 
 
 @pytest.mark.parametrize("strategy", ["openai-es", "ars"])
-def test_a_large_module_has_the_same_bits_on_workers(strategy):
+def test_a_large_module_gives_identical_results_on_workers(strategy):
     common = QUICK | {"strategy": strategy, "perturbation": "low-rank:1", "generations": 2}
     here, there = (evolve(large_network(), large_worth, workers=workers, **common) for workers in (0, 2))
     assert 4 * len(here.center) > LARGE  # so that it travels in shared memory
@@ -170,7 +170,7 @@ def test_a_large_module_has_the_same_bits_on_workers(strategy):
     assert here.best_module()(INPUTS).shape == (5, 1)
 
 
-def test_a_large_modules_numbers_do_not_travel_with_the_setup():
+def test_a_large_modules_parameters_are_not_pickled_with_the_setup():
     module = large_network()
     layout = Layout(module)
     setup = FitnessSetup(module, layout, large_worth, False, NoiseTable(0, 2**10), True)
@@ -184,7 +184,7 @@ def test_a_large_modules_numbers_do_not_travel_with_the_setup():
     assert all(part.device.type == "cpu" for part in module.parameters())
 
 
-def test_lambdas_and_local_classes_travel_to_processes():
+def test_lambdas_and_local_classes_can_be_sent_to_processes():
     class Local(nn.Linear):
         def forward(self, x):
             return super().forward(x) * 2
@@ -201,7 +201,7 @@ def test_lambdas_and_local_classes_travel_to_processes():
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_threads_give_the_same_bits(workers):
+def test_threads_give_identical_results(workers):
     def seeded(module, seed):
         return -loss(module) + 0.01 * torch.randn((), generator=torch.Generator().manual_seed(seed))
 
@@ -211,7 +211,7 @@ def test_threads_give_the_same_bits(workers):
     assert here.eval_return_mean == there.eval_return_mean
 
 
-def test_workers_may_die(in_process, tmp_path):
+def test_killed_workers_do_not_change_the_result(in_process, tmp_path):
     marks = [tmp_path / "first", tmp_path / "second"]
 
     def deadly(module):
@@ -225,7 +225,7 @@ def test_workers_may_die(in_process, tmp_path):
     assert np.array_equal(result.center, in_process.center)
 
 
-def test_threads_really_share_the_work():
+def test_threads_run_fitness_concurrently():
     barrier = threading.Barrier(2, timeout=DEADLINE)
 
     def meet(module, generation):
@@ -243,7 +243,7 @@ def test_a_failing_thread_ends_the_run_and_not_the_process():
     assert threading.active_count() == before
 
 
-def test_the_callers_random_numbers_are_left_alone():
+def test_the_callers_random_state_is_unchanged():
     torch.manual_seed(5)
     np.random.seed(5)
     expected = float(torch.rand(())), float(np.random.rand())
@@ -259,7 +259,7 @@ def noisy_only(module):
     return torch.randn(()) + np.random.normal()
 
 
-def test_seed_and_generation_are_given_to_those_who_ask():
+def test_fitness_receives_seed_and_generation_if_it_declares_them():
     seen = []
     evolve(
         network(),
@@ -304,7 +304,7 @@ class Point(nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore:members are called one at a time")
-def test_a_module_that_gives_a_parameter_learns_in_batches_as_alone():
+def test_a_module_that_returns_a_parameter_learns_the_same_when_batched():
     options = QUICK | {"generations": 20}
     together = evolve(Point(), lambda members: -((members() - 1) ** 2).sum(1), batched=True, **options)
     alone = evolve(Point(), lambda module: float(-((module() - 1) ** 2).sum()), **options)
@@ -312,7 +312,7 @@ def test_a_module_that_gives_a_parameter_learns_in_batches_as_alone():
     assert together.center.min() > 0.1
 
 
-def test_batches_give_the_same_bits_on_workers():
+def test_batches_give_identical_results_on_workers():
     here, there = (
         evolve(network(), batch_loss, batched=True, batch_size=3, workers=workers, **QUICK)
         for workers in (0, 2)
@@ -331,7 +331,7 @@ def test_batches_give_the_same_bits_on_workers():
         (lambda m: None, "None"),
     ],
 )
-def test_batched_fitness_of_another_shape_is_refused(fitness, given):
+def test_batched_fitness_of_a_wrong_shape_is_refused(fitness, given):
     with pytest.raises(
         EnvironmentFailure, match=rf"shape \(8,\).*not {given} \(members 0 to 7, generation 1\)"
     ):
@@ -341,7 +341,7 @@ def test_batched_fitness_of_another_shape_is_refused(fitness, given):
 # Stopping and telling
 
 
-def test_target_stops_with_the_module_that_met_it():
+def test_reaching_the_target_stops_with_the_module_that_reached_it():
     module = network()
     result = evolve(
         module, loss, direction="minimize", target_return=0.5, population=20, generations=200, lr=0.05
@@ -352,7 +352,7 @@ def test_target_stops_with_the_module_that_met_it():
     assert result.history[-1].update_ratio == 0
 
 
-def test_target_must_hold_in_consecutive_tests():
+def test_target_patience_requires_consecutive_evaluations():
     scores = iter([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     module = nn.Linear(1, 1)
     state = {"calls": 0}
@@ -368,7 +368,7 @@ def test_target_must_hold_in_consecutive_tests():
     assert (result.stop_reason, result.generations) == ("solved", 6) == ("solved", len(result.history))
 
 
-def test_evaluations_come_every_so_many_generations_and_show_the_unperturbed_module():
+def test_eval_every_sets_how_often_the_center_is_evaluated():
     result = evolve(network(), loss, population=8, generations=5, eval_every=2)
     evaluated = [row.eval_return_mean is not None for row in result.history]
     assert evaluated == [True, False, True, False, True]
@@ -378,7 +378,7 @@ def test_evaluations_come_every_so_many_generations_and_show_the_unperturbed_mod
     assert math.isfinite(none.eval_return_mean)
 
 
-def test_callbacks_see_everything_and_can_change_nothing():
+def test_callbacks_get_read_only_views():
     views = []
     module = network()
 
@@ -405,7 +405,7 @@ class LooksAhead(OpenAIES):
         return replace(made, center=made.center + np.float32(1.0))
 
 
-def test_the_centre_is_the_strategys_where_members_stand_around_another_point():
+def test_the_strategys_center_is_evaluated_even_if_members_surround_another_point():
     module = network()
     before = worth(module)
     result = evolve(module, loss, strategy=LooksAhead, direction="minimize", **QUICK)
@@ -413,7 +413,7 @@ def test_the_centre_is_the_strategys_where_members_stand_around_another_point():
     assert 0 < result.history[0].update_ratio < 0.5
 
 
-def test_interruption_keeps_what_was_learnt():
+def test_an_interrupt_keeps_the_progress():
     module = network()
     calls = []
 
@@ -428,7 +428,7 @@ def test_interruption_keeps_what_was_learnt():
     assert result.eval_return_mean == result.history[-1].eval_return_mean
 
 
-def test_verbose_prints_how_it_goes(capsys):
+def test_verbose_prints_progress(capsys):
     evolve(network(), loss, verbose=True, **QUICK)
     out = capsys.readouterr().out
     assert "Sequential: openai-es, population 8, 21 parameters" in out
@@ -437,7 +437,7 @@ def test_verbose_prints_how_it_goes(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_recorders_are_given_every_row_and_are_closed():
+def test_recorders_receive_every_row_and_are_closed():
     told = Told()
     result = evolve(network(), loss, recorders=[told], **QUICK)
     assert tuple(told.rows) == result.history
@@ -447,7 +447,7 @@ def test_recorders_are_given_every_row_and_are_closed():
 # Saving
 
 
-def test_saved_parameters_load_into_a_module_like_it(tmp_path):
+def test_saved_parameters_load_into_a_module_of_the_same_architecture(tmp_path):
     path = tmp_path / "deeper" / "evolved"
     result = evolve(network(), loss, run_dir=path, **QUICK)
     loaded = load_evolved(path, network(seed=5))
@@ -467,7 +467,7 @@ class Two(nn.Module):
             setattr(self, name, nn.Linear(2, 2, bias=False))
 
 
-def test_parameters_are_told_by_name_where_their_order_is_another(tmp_path):
+def test_parameters_are_matched_by_name_if_their_order_differs(tmp_path):
     found = evolve(Two(["one", "other"]), total, run_dir=tmp_path / "r", **QUICK)
     loaded = load_evolved(tmp_path / "r", Two(["other", "one"]))
     assert torch.equal(loaded.one.weight, found.module.one.weight)
@@ -477,7 +477,7 @@ def test_parameters_are_told_by_name_where_their_order_is_another(tmp_path):
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_a_resumed_run_ends_with_the_same_bits(tmp_path, name):
+def test_a_resumed_run_is_identical_to_an_uninterrupted_one(tmp_path, name):
     path = tmp_path / "evolved"
     options = {"strategy": name, "population": 10, "run_dir": path, "resume": True}
     module = network()
@@ -491,7 +491,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path, name):
         assert resumed.history[column] == whole.history[column]
 
 
-def test_a_run_that_met_its_target_is_resumed_where_it_stood(tmp_path):
+def test_a_solved_run_resumes_from_where_it_stopped(tmp_path):
     path = tmp_path / "evolved"
     options = {"direction": "minimize", "population": 20, "generations": 200, "lr": 0.05, "run_dir": path}
     first = evolve(network(), loss, target_return=0.5, **options)
@@ -503,7 +503,7 @@ def test_a_run_that_met_its_target_is_resumed_where_it_stood(tmp_path):
     assert np.array_equal(further.center, whole.center)
 
 
-def test_resuming_another_run_is_refused(tmp_path):
+def test_resuming_with_different_settings_is_refused(tmp_path):
     path = tmp_path / "evolved"
     evolve(network(), loss, run_dir=path, **QUICK)
     with pytest.raises(InputError, match="whose seed is 0, not 1"):
@@ -512,7 +512,7 @@ def test_resuming_another_run_is_refused(tmp_path):
         evolve(network(), loss, run_dir=path, resume=True, strategy="snes", **QUICK)
 
 
-def test_other_modules_and_files_are_refused(tmp_path):
+def test_loading_into_a_different_module_or_from_a_bad_file_is_refused(tmp_path):
     path = tmp_path / "evolved"
     evolve(network(), loss, run_dir=path, **QUICK)
     with pytest.raises(InputError, match=r"parameter '0.bias' has shape \[4\] there and None here"):
@@ -535,7 +535,7 @@ def test_other_modules_and_files_are_refused(tmp_path):
 # Modules that are not plain
 
 
-def test_buffers_are_kept_whatever_fitness_does_to_them():
+def test_buffers_are_restored_after_fitness_changes_them():
     module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
     before = copy.deepcopy(dict(module.named_buffers()))
     means = []
@@ -589,7 +589,7 @@ def remembered(module):
 
 @pytest.mark.filterwarnings("ignore:.*one at a time")
 @pytest.mark.parametrize("kind", [Remembers, RemembersPair])
-def test_what_a_member_leaves_in_attributes_does_not_reach_the_next(kind):
+def test_attributes_set_by_one_member_do_not_reach_the_next(kind):
     torch.manual_seed(0)
     first = kind()
     start = first.state_dict()
@@ -646,7 +646,7 @@ def test_tied_parameters_are_perturbed_once_and_stay_tied(workers):
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
-def test_other_precisions_are_evolved_in_float32_and_cast(kind, tmp_path):
+def test_float16_bfloat16_and_float64_are_evolved_in_float32_and_cast(kind, tmp_path):
     module = network().to(kind)
     seen = set()
 
@@ -674,7 +674,7 @@ def test_a_module_on_a_gpu_stays_there():
     "number",
     [2, True, 1.5, np.float32(2), np.array([2.0]), torch.tensor(3), torch.ones(1, 1, requires_grad=True)],
 )
-def test_numbers_of_every_kind_are_fitness(number):
+def test_fitness_may_be_any_kind_of_number(number):
     result = evolve(nn.Linear(1, 1), lambda m: number, population=4, generations=1)
     assert result.eval_return_mean == (number if isinstance(number, int | float) else number.item())
 
@@ -713,13 +713,13 @@ def wordless(module):
     ],
 )
 @pytest.mark.parametrize("workers", [0, 1])
-def test_bad_fitness_names_member_and_generation(fitness, message, workers):
+def test_bad_fitness_errors_name_member_and_generation(fitness, message, workers):
     with pytest.raises(EnvironmentFailure, match=message) as caught:
         evolve(network(), fitness, workers=workers, **QUICK)
     assert "\n" not in str(caught.value)
 
 
-def test_the_unperturbed_module_is_named_too():
+def test_bad_fitness_errors_name_the_unperturbed_module():
     calls = []
 
     def fitness(module):
@@ -730,7 +730,7 @@ def test_the_unperturbed_module_is_named_too():
         evolve(network(), fitness, **QUICK)
 
 
-def test_some_members_may_fail_and_count_as_the_worst():
+def test_members_with_nonfinite_fitness_rank_last():
     calls = []
 
     def fitness(module):
@@ -809,25 +809,25 @@ def test_nan_parameters_are_refused():
         ({"resume": True}, "needs the folder of the run"),
     ],
 )
-def test_wrong_arguments_are_named(options, message):
+def test_wrong_arguments_are_named_in_one_line(options, message):
     with pytest.raises(InputError, match=message) as caught:
         evolve(network(), total, **(QUICK | {"lr": None} | options))
     assert "\n" not in str(caught.value)
 
 
-def test_what_cannot_travel_is_refused_with_the_mend():
+def test_unpicklable_fitness_is_refused_with_a_fix():
     lock = threading.Lock()
     with pytest.raises(InputError, match=r"cannot be sent to worker processes .* `engine=threads`"):
         evolve(network(), lambda m: total(m) if lock else 0, workers=1, **QUICK)
 
 
 @pytest.mark.parametrize("fitness", [3, network()])
-def test_fitness_that_is_none_is_refused(fitness):
+def test_an_object_that_is_not_a_fitness_function_is_refused(fitness):
     with pytest.raises(InputError, match="fitness"):
         evolve(network(), fitness, **QUICK)
 
 
-def test_the_callers_threads_do_not_move_a_bit():
+def test_the_callers_torch_thread_count_does_not_change_the_result():
     def run(threads):
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
@@ -866,7 +866,7 @@ def test_a_refused_call_leaves_no_folder(options, said, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_a_member_does_to_frozen_parameters_does_not_reach_the_next(workers):
+def test_changes_to_frozen_parameters_do_not_reach_the_next_member(workers):
     def fitness(module):
         with torch.no_grad():
             module.bias += 1
@@ -883,7 +883,7 @@ def test_what_a_member_does_to_frozen_parameters_does_not_reach_the_next(workers
     assert max(row.return_max for row in result.history) < 4  # 1 from the bias, and the weights
 
 
-def test_a_run_opened_again_keeps_its_rows(tmp_path):
+def test_resuming_a_run_keeps_its_rows(tmp_path):
     options = {"population": 4, "run_dir": tmp_path / "r"}
     evolve(network(), total, target_return=-100.0, generations=6, **options)
     evolve(network(), total, target_return=1e6, generations=0, resume=True, **options)
@@ -911,7 +911,7 @@ def with_buffer(number=0.0):
         (network, lambda: network().bfloat16(), network, "types"),
     ],
 )
-def test_a_run_is_resumed_with_what_does_not_evolve_alone(first, other, same, named, tmp_path):
+def test_resume_rejects_changed_frozen_parameters_buffers_or_types(first, other, same, named, tmp_path):
     options = QUICK | {"run_dir": tmp_path / "r"}
     evolve(first(), total, **options)
     with pytest.raises(InputError, match=f"holds a run whose {named} is"):
@@ -919,7 +919,7 @@ def test_a_run_is_resumed_with_what_does_not_evolve_alone(first, other, same, na
     assert evolve(same(), total, resume=True, **options).generations == 3
 
 
-def test_an_option_beside_a_partial_that_fixes_it_is_refused(tmp_path):
+def test_an_option_already_fixed_by_a_partial_is_refused(tmp_path):
     fixed = partial(OpenAIES, lr=0.1, sigma=0.3)
     with pytest.raises(InputError, match=r"strategy .* has lr already; set it in one place only"):
         evolve(network(), total, strategy=fixed, lr=0.001)
@@ -938,7 +938,7 @@ def test_an_option_beside_a_partial_that_fixes_it_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "options", [{"step_timeout": 60.0}, {"device": "cpu", "strategy": "cma-es"}, {"engine": "threads"}]
 )
-def test_a_call_that_is_refused_leaves_the_module_as_it_is(options):
+def test_a_refused_call_leaves_the_module_unchanged(options):
     module = network().double()
     with torch.no_grad():
         module[0].weight[0, 0] = 1 / 3
@@ -982,7 +982,7 @@ class Double(OpenAIES):
 
 
 @pytest.mark.parametrize("eval_every", [1, 0])  # the best is a centre, or a member
-def test_a_centre_in_double_precision_is_kept_and_resumed(eval_every, tmp_path):
+def test_a_float64_center_is_kept_and_resumed(eval_every, tmp_path):
     options = QUICK | {"strategy": Double, "eval_every": eval_every, "run_dir": tmp_path / "r"}
     calls = []
 
@@ -1023,14 +1023,14 @@ def test_an_interrupt_after_the_last_generation_loses_nothing(tmp_path, monkeypa
     assert {"policy.safetensors", "summary.json"} <= set(os.listdir(tmp_path / "r"))
 
 
-def test_a_folder_of_train_is_not_taken_over(tmp_path):
+def test_evolve_refuses_to_resume_a_run_of_train(tmp_path):
     options = {"population": 4, "workers": 0, "generations": 1, "verbose": False, "preset": None}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "r", **options)
     with pytest.raises(InputError, match=r"a run of escalade.train; continue it with escalade.resume"):
         evolve(network(), total, run_dir=run, resume=True, **QUICK)
 
 
-def test_results_are_paths_of_their_folders(tmp_path):
+def test_results_can_be_used_as_paths_of_their_run_folders(tmp_path):
     result = evolve(network(), total, run_dir=tmp_path / "r", **QUICK)
     assert np.array_equal(load_evolved(result, network(5))[0].bias.detach(), result.module[0].bias.detach())
     with pytest.raises(InputError, match="the run has no folder"):
@@ -1045,7 +1045,7 @@ def wide():
     return nn.Sequential(nn.Linear(3, 12), nn.Tanh(), nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 1))
 
 
-def test_batched_members_of_low_rank_are_the_written_ones_and_give_the_same_bits_on_workers():
+def test_batched_low_rank_members_match_single_ones_and_are_identical_on_workers():
     here, there = (
         evolve(wide(), batch_loss, batched=True, batch_size=3, workers=workers, **LOW_RANK)
         for workers in (0, 2)
@@ -1055,7 +1055,7 @@ def test_batched_members_of_low_rank_are_the_written_ones_and_give_the_same_bits
     np.testing.assert_allclose(here.center, alone.center, atol=1e-4)
 
 
-def test_a_resumed_run_of_low_rank_equals_an_uninterrupted_one(tmp_path):
+def test_a_resumed_low_rank_run_is_identical_to_an_uninterrupted_one(tmp_path):
     whole = evolve(wide(), batch_loss, batched=True, **LOW_RANK | {"generations": 6})
     for generations in (2, 6):
         found = evolve(
@@ -1069,7 +1069,7 @@ def test_a_resumed_run_of_low_rank_equals_an_uninterrupted_one(tmp_path):
     assert np.array_equal(found.center, whole.center)
 
 
-def test_the_centre_that_is_called_is_the_one_that_members_stand_around(monkeypatch):
+def test_the_evaluated_center_is_the_center_of_the_population(monkeypatch):
     jobs = []
 
     def job(*given):
@@ -1081,7 +1081,7 @@ def test_the_centre_that_is_called_is_the_one_that_members_stand_around(monkeypa
     assert [job.center is job.population.center for job in jobs if job.population] == [True] * 3
 
 
-def test_low_rank_noise_and_strategies_that_do_not_work_with_it():
+def test_low_rank_noise_is_refused_for_strategies_that_do_not_support_it():
     with pytest.raises(InputError, match="SNES does not work with low-rank noise"):
         evolve(wide(), loss, strategy="snes", **LOW_RANK)
     with pytest.raises(InputError, match="unknown `perturbation` 'low'"):
@@ -1116,7 +1116,7 @@ def slower(rate, generation):
         ),
     ],
 )
-def test_a_resumed_run_takes_no_other_numbers(first, then, tmp_path):
+def test_resume_rejects_changed_schedules_and_arrays(first, then, tmp_path):
     options = {"population": 8, "generations": 2, "run_dir": tmp_path / "run"}
     evolve(network(), total, **options | first)
     (name,) = {*then} - {"strategy"}
@@ -1129,7 +1129,7 @@ def named_fitness(module, times=1.0):
     return -times * float(module.weight.square().sum())
 
 
-def test_a_resumed_run_takes_no_other_fitness(tmp_path):
+def test_resume_rejects_a_different_fitness_function(tmp_path):
     options = {"population": 4, "run_dir": tmp_path / "run", "seed": 1, "verbose": False}
     escalade.evolve(nn.Linear(2, 1), partial(named_fitness, times=2.0), generations=1, **options)
     with pytest.raises(InputError, match=r"whose fitness is named_fitness, not .*<lambda>"):

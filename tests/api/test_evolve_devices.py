@@ -39,7 +39,7 @@ def losses(members):
 
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1", "low-rank:4"])
 @pytest.mark.parametrize("strategy", ["openai-es", "ars"])
-def test_a_module_learns_with_noise_of_the_device(strategy, perturbation):
+def test_a_module_learns_with_noise_generated_on_the_device(strategy, perturbation):
     module = network()
     before = float(loss(module).detach())
     options = OPTIONS | {"generations": 60, "strategy": strategy, "perturbation": perturbation}
@@ -50,7 +50,7 @@ def test_a_module_learns_with_noise_of_the_device(strategy, perturbation):
 
 
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
-def test_the_same_seed_gives_the_same_bits_and_another_one_others(perturbation):
+def test_the_same_seed_gives_identical_results_and_a_different_seed_does_not(perturbation):
     options = OPTIONS | {"perturbation": perturbation}
     first, again = (evolve(network(), loss, **options).center for _ in range(2))
     assert np.array_equal(first, again)
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_one_others(perturbation):
 
 
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
-def test_members_in_batches_are_those_that_come_one_by_one(perturbation):
+def test_batched_members_equal_those_evaluated_one_at_a_time(perturbation):
     options = OPTIONS | {"perturbation": perturbation}
     alone = evolve(network(), loss, **options)
     together = evolve(network(), losses, batched=True, **options)
@@ -68,7 +68,7 @@ def test_members_in_batches_are_those_that_come_one_by_one(perturbation):
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd", "clipup"])
-def test_a_resumed_run_has_the_bits_of_one_without_a_break(tmp_path, optimizer):
+def test_a_resumed_run_is_identical_to_an_uninterrupted_one(tmp_path, optimizer):
     options = OPTIONS | {"perturbation": "low-rank:2", "optimizer": optimizer}
     whole = evolve(network(), loss, **options | {"generations": 6})
     evolve(network(), loss, run_dir=tmp_path / "run", **options)
@@ -80,7 +80,7 @@ def test_a_resumed_run_has_the_bits_of_one_without_a_break(tmp_path, optimizer):
 
 
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
-def test_weights_of_half_precision_are_cast_from_a_centre_that_is_not(perturbation):
+def test_half_precision_weights_are_cast_from_a_float32_center(perturbation):
     """Steps far below what bfloat16 tells apart add up, and no member leaves anything behind."""
     module, seen = network(torch.bfloat16), []
     start = torch.cat([part.detach().float().flatten().cpu() for part in module.parameters()])
@@ -118,7 +118,7 @@ def test_weights_of_half_precision_are_cast_from_a_centre_that_is_not(perturbati
         ({"device": "toaster"}, "device 'toaster' cannot be used here"),
     ],
 )
-def test_what_does_not_go_with_a_device_is_refused_in_one_line(options, said):
+def test_options_incompatible_with_a_device_are_refused_in_one_line(options, said):
     module = network()
     before = [part.detach().clone() for part in module.parameters()]
     with pytest.raises(InputError) as problem:

@@ -23,7 +23,7 @@ def interrupt(view):
         signal.raise_signal(signal.SIGINT)
 
 
-def test_it_ends_a_loop_around_the_call_and_the_run_is_saved(tmp_path):
+def test_an_interrupt_ends_the_callers_loop_and_the_run_is_saved(tmp_path):
     def loop():
         for seed in range(3):
             folder = tmp_path / f"seed{seed}"
@@ -37,7 +37,7 @@ def test_it_ends_a_loop_around_the_call_and_the_run_is_saved(tmp_path):
     assert done.summary["params_sha256"] == whole.summary["params_sha256"]
 
 
-def test_it_ends_a_series_and_a_resumed_run(tmp_path):
+def test_an_interrupt_ends_a_series_and_a_resumed_run(tmp_path):
     with pytest.raises(KeyboardInterrupt, match="seed1 is saved"):
         escalade.train("CartPole-v1", seeds=[1, 2], run_dir=tmp_path / "s", callbacks=[interrupt], **SMALL)
     assert [folder.name for folder in (tmp_path / "s").glob("seed*")] == ["seed1"]
@@ -46,7 +46,7 @@ def test_it_ends_a_series_and_a_resumed_run(tmp_path):
         escalade.resume(run, generations=4, callbacks=[interrupt], verbose=False)
 
 
-def test_the_run_is_returned_if_that_is_asked_for(tmp_path):
+def test_an_interrupted_run_is_returned_on_request(tmp_path):
     options = SMALL | {"callbacks": [interrupt], "on_interrupt": "return"}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "r", **options)
     assert (run.summary["stop_reason"], run.summary["generations"]) == ("interrupted", 2)
@@ -58,7 +58,7 @@ def test_the_run_is_returned_if_that_is_asked_for(tmp_path):
         escalade.resume(run, on_interrupt="ignore")
 
 
-def test_one_that_comes_after_the_last_generation_counts_too(tmp_path, monkeypatch):
+def test_an_interrupt_after_the_last_generation_is_raised(tmp_path, monkeypatch):
     write = RunFolder.write_summary
 
     def interrupted(*given):

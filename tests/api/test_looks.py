@@ -21,7 +21,7 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.parametrize("package", ["escalade", "escalade.strategies", "escalade.envs"])
-def test_names_are_listed_before_they_are_imported(package):
+def test_dir_lists_public_names_without_importing_torch(package):
     code = "import importlib, json, sys; m = importlib.import_module(sys.argv[1])\n"
     code += "print(json.dumps([dir(m), m.__all__, 'torch' in sys.modules]))"
     command = [sys.executable, "-c", code, package]
@@ -33,11 +33,11 @@ def test_names_are_listed_before_they_are_imported(package):
     assert not torch_came
 
 
-def test_keywords_are_the_options():
+def test_keywords_in_signatures_match_the_options():
     assert keywords.PLACE.read_text() == keywords.stub(), "python -m tests.keywords writes it anew"
 
 
-def test_a_run_is_shown_in_a_line_and_in_a_table(run):
+def test_a_run_has_a_one_line_repr_and_an_html_table(run):
     line, page = repr(run), run._repr_html_()
     assert line.startswith(f"Run('{run.folder.path}', eval_return_mean=")
     assert "generations=3" in line
@@ -48,14 +48,14 @@ def test_a_run_is_shown_in_a_line_and_in_a_table(run):
     assert "<th style='text-align:left'>stop_reason</th><td style='text-align:left'>generations</td>" in page
 
 
-def test_what_evolve_gives_is_shown_in_a_line_and_in_a_table():
+def test_a_result_of_evolve_has_a_one_line_repr_and_an_html_table():
     found = escalade.evolve(torch.nn.Linear(200, 20), lambda m: 1.0, population=4, generations=2)
     assert len(repr(found)) < 300
     assert "Linear with 4,020 parameters, evolved" in found._repr_html_()
     assert len(found._repr_html_()) < 1000
 
 
-def test_history_is_rows_by_number_and_columns_by_name(run):
+def test_history_is_indexed_by_row_number_and_column_name(run):
     history = run.history
     assert [row.generation for row in history] == history["generation"] == [1, 2, 3]
     assert history[-1].generation == 3
@@ -68,7 +68,7 @@ def test_history_is_rows_by_number_and_columns_by_name(run):
         history["returns"]
 
 
-def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
+def test_the_live_plot_updates_a_single_figure(run, monkeypatch):
     pytest.importorskip("IPython")
     pytest.importorskip("matplotlib")
     import IPython.display
@@ -91,7 +91,7 @@ def test_the_live_plot_draws_once_and_then_draws_over(run, monkeypatch):
     assert all(picture.data.startswith(b"\x89PNG") for picture in shown + updated)
 
 
-def test_the_live_plot_says_what_it_needs(monkeypatch):
+def test_the_live_plot_reports_what_it_needs(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(
         escalade.InputError, match=r"needs matplotlib and IPython; install the extra 'notebook' of escalade"
@@ -132,7 +132,7 @@ escalade.check("E", backend="gym")
 
 @pytest.mark.slow("src/escalade/__init__.py", "src/escalade/strategies/__init__.py", "src/escalade/config")
 @pytest.mark.parametrize(("code", "wrong"), [(GOOD, []), (BAD, [3, 4, *range(6, 14)])], ids=["good", "bad"])
-def test_type_checkers_know_names_and_values(code, wrong):
+def test_type_checkers_check_option_names_and_values(code, wrong):
     from mypy import api
 
     found, _, _ = api.run(["--strict", "-c", code])

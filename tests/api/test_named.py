@@ -69,7 +69,7 @@ def train(folder, env=Walk, **options):
     return escalade.train(env, run_dir=folder, **TINY | options)
 
 
-def test_a_class_is_trained_on_as_its_id_is(tmp_path):
+def test_training_on_a_class_equals_training_on_its_id(tmp_path):
     by_class = train(tmp_path / "a", max_episode_steps=10)
     by_id = train(tmp_path / "b", "tests.environments:Walk-v0", max_episode_steps=10)
     assert by_class.summary["params_sha256"] == by_id.summary["params_sha256"]
@@ -80,7 +80,7 @@ def test_a_class_is_trained_on_as_its_id_is(tmp_path):
     assert escalade.resume(by_class, generations=3, verbose=False).summary["generations"] == 3
 
 
-def test_a_function_may_wrap_what_it_makes(tmp_path):
+def test_an_environment_may_be_a_function_that_applies_wrappers(tmp_path):
     run = train(
         tmp_path / "a", functools.partial(wrapped, length=5), wrappers=[functools.partial(Offset, times=2)]
     )
@@ -93,7 +93,7 @@ def test_a_function_may_wrap_what_it_makes(tmp_path):
     assert plain.summary["params_sha256"] != run.summary["params_sha256"]  # by 0.5
 
 
-def test_the_command_takes_a_class_a_wrapper_and_a_strategy_and_goes_on_bit_for_bit(tmp_path):
+def test_class_wrapper_and_strategy_named_on_the_command_line_resume_identically(tmp_path):
     flags = ["--preset", "none", "--population", "4", "--hidden", "3", "--workers", "2", "--sigma", "0.2"]
     flags += ["--strategy", "tests.api.test_named:Signs", "--strategy-options", '{"keep": 0.9}']
     flags += ["--wrap", "tests.environments:Offset(by=2)", "--run-dir", "run", "--generations"]
@@ -137,7 +137,7 @@ print(run.summary["generations"])
 """
 
 
-def test_a_class_of_a_script_reaches_its_workers(tmp_path, capsys):
+def test_a_class_defined_in_a_script_reaches_its_workers(tmp_path, capsys):
     (tmp_path / "script.py").write_text(SCRIPT)
     how = {"capture_output": True, "text": True, "cwd": tmp_path, "timeout": 180}
     done = subprocess.run([sys.executable, "script.py"], check=False, **how)
@@ -184,7 +184,7 @@ def local_environment():
         ({"strategy": "escalade.strategies:CMAES", "population": "linear:8:16:9"}, "have one size"),
     ],
 )
-def test_mistakes_are_one_line(options, said, tmp_path):
+def test_mistakes_are_reported_in_one_line(options, said, tmp_path):
     with pytest.raises((InputError, escalade.EnvironmentFailure), match=said) as refused:
         train(tmp_path / "n", **options)
     assert "\n" not in str(refused.value)
@@ -195,7 +195,7 @@ BATCHES = {"box": (3,), "discrete": (), "multidiscrete": (2,), "multibinary": (4
 
 
 @pytest.mark.parametrize("observation", [*BATCHES, "dict", "tuple"])
-def test_a_policy_acts_on_a_batch_as_on_each(observation, tmp_path):
+def test_acting_on_a_batch_equals_acting_on_each_observation(observation, tmp_path):
     kwargs = {"observation": observation, "action": "box32"}
     settings = {"strategy": "openai-es", "sigma": 0.05}
     policy = train(tmp_path / "n", Tiny, env_kwargs=kwargs, **settings).policy
@@ -207,7 +207,7 @@ def test_a_policy_acts_on_a_batch_as_on_each(observation, tmp_path):
         np.testing.assert_allclose(actions[row], policy.act(one), rtol=1e-5)
 
 
-def test_a_batch_of_episodes_has_a_state_each(tmp_path):
+def test_each_episode_of_a_batch_has_its_own_recurrent_state(tmp_path):
     policy = train(tmp_path / "n", policy="gru").policy
     seen = np.random.default_rng(0).normal(size=(3, 2))
     twice = [policy.act(seen), policy.act(seen)]

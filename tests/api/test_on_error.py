@@ -26,7 +26,7 @@ def train(folder, *, every=29, when="step", **options):
 
 @pytest.mark.filterwarnings("ignore:Raises.close")  # of the probe's environment, which has raised before
 @pytest.mark.parametrize("when", ["step", "reset"])
-def test_episodes_that_fail_count_as_the_worst_whoever_runs_them(when, tmp_path):
+def test_failed_episodes_count_as_the_worst_on_every_engine(when, tmp_path):
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):
         train(tmp_path / "stops", when=when, workers=0)
     said = r"member \d+ \(.*\) raised RuntimeError: the arm fell off \(line \d+ of environments.py\)"
@@ -54,7 +54,7 @@ def test_more_than_a_tenth_of_failures_ends_the_run(tmp_path):
         train(tmp_path / "run", every=3, workers=0, on_error="worst")
 
 
-def test_an_evaluation_of_a_forgiving_run_counts_failed_episodes_and_says_so(tmp_path, capsys):
+def test_an_evaluation_with_on_error_worst_counts_and_reports_failed_episodes(tmp_path, capsys):
     run = train(tmp_path / "run", every=10**9, generations=1, workers=0, on_error="worst")
     found = escalade.evaluate(run, episodes=40, seed=1, workers=0, env_kwargs={"every": 14})
     assert 0 < found.failed <= 4
@@ -99,7 +99,7 @@ def test_more_than_a_tenth_of_failures_in_evaluations_ends_the_run(target, tmp_p
         frail(tmp_path / "run", 50, target_return=target)
 
 
-def test_failures_are_counted_and_a_run_that_is_solved_with_some_says_so(tmp_path):
+def test_a_solved_run_reports_failed_confirmation_episodes(tmp_path):
     told = Told()
     run = frail(tmp_path / "run", 4, target_return=-1000.0, eval_episodes=1, recorders=[told])
     assert run.summary["solved"]
@@ -128,7 +128,7 @@ def evolve(fitness, **options):
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, SystemExit])
-def test_evolve_may_count_calls_that_raise_as_the_worst(kind):
+def test_evolve_can_count_calls_that_raise_as_the_worst(kind):
     with pytest.raises(EnvironmentFailure, match=rf"fitness raised {kind.__name__}: the arm fell off"):
         evolve(flaky(0.04, kind))
     said = rf"member \d+ raised {kind.__name__}: the arm fell off \(line \d+ of test_on_error.py\)"
@@ -141,7 +141,7 @@ def test_evolve_may_count_calls_that_raise_as_the_worst(kind):
         evolve(flaky(0.3), catch=True)
 
 
-def test_evolve_replaces_a_worker_whose_call_does_not_end():
+def test_evolve_replaces_a_worker_that_hangs():
     def fitness(module, seed):
         while True:
             pass
@@ -162,7 +162,7 @@ def only_whole(trajectory):
 
 @pytest.mark.filterwarnings("ignore:Raises.close")
 @pytest.mark.parametrize("behaviour", ["observation:0,1", only_whole])
-def test_an_episode_that_fails_has_no_behaviour(behaviour, tmp_path):
+def test_a_failed_episode_has_no_behaviour(behaviour, tmp_path):
     seen = []
 
     def count(state):

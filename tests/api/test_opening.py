@@ -26,11 +26,11 @@ ENDS = " No limit or target is set; press Ctrl-C to save the run and stop."
         ({"workers": 0}, "E: starting in this process…" + ENDS),
     ],
 )
-def test_the_first_line_says_what_is_started_and_what_ends_it(options, line):
+def test_the_first_line_names_the_run_and_its_stopping_conditions(options, line):
     assert opening(Config(env="E", **options)) == line
 
 
-def test_runs_of_the_library_say_it_too_unless_they_are_quiet(tmp_path, capsys):
+def test_library_runs_print_the_first_line_unless_verbose_is_false(tmp_path, capsys):
     small = {"preset": None, "population": 4, "hidden": [4], "workers": 0}
     run = escalade.train("CartPole-v1", generations=1, run_dir=tmp_path / "run", **small)
     assert capsys.readouterr().out.splitlines()[0] == "CartPole-v1: starting in this process…"
@@ -41,7 +41,7 @@ def test_runs_of_the_library_say_it_too_unless_they_are_quiet(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_it_comes_before_torch_does():
+def test_the_first_line_needs_no_torch_import():
     import subprocess
     import sys
 

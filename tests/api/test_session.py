@@ -67,7 +67,7 @@ def run(tmp_path_factory):
     return escalade.train("CartPole-v1", run_dir=str(folder), seed=5, head="plain", snapshot_every=1, **TINY)
 
 
-def test_a_run_is_a_folder_a_person_can_read(run):
+def test_a_run_folder_contains_readable_files(run):
     names = {path.name for path in run.folder.path.iterdir()}
     assert names == {
         "config.toml",
@@ -95,7 +95,7 @@ def test_a_run_is_a_folder_a_person_can_read(run):
     assert read_config(run.folder).backend in ("gymnasium", "envpool")
 
 
-def test_the_policy_gives_the_return_its_evaluation_says(run):
+def test_evaluation_is_reproducible_for_a_seed(run):
     found = escalade.evaluate(run.folder.path, episodes=4, seed=9, workers=0, backend="gymnasium")
     again = escalade.evaluate(run.folder.path, episodes=4, seed=9, workers=1, backend="gymnasium")
     other = escalade.evaluate(run.folder.path, episodes=4, seed=10, workers=0, backend="gymnasium")
@@ -114,7 +114,7 @@ def test_any_checkpoint_can_be_evaluated(run, capsys):
         assert facts["return_min"] <= facts["return_mean"] <= facts["return_max"]
 
 
-def test_budgets_stop_a_run(tmp_path):
+def test_each_budget_stops_a_run(tmp_path):
     options = TINY | {"generations": None}
     run = escalade.train("CartPole-v1", env_steps=300, run_dir=str(tmp_path / "r"), **options)
     assert run.summary["stop_reason"] == "env_steps"
@@ -123,7 +123,7 @@ def test_budgets_stop_a_run(tmp_path):
     assert again.summary["env_steps"] >= 600
 
 
-def test_resuming_changes_budgets_and_nothing_else(run):
+def test_resume_rejects_changes_other_than_budgets(run):
     for name, value in [("sigma", 0.3), ("seed", 9), ("env", "Acrobot-v1"), ("hidden", (3,))]:
         with pytest.raises(InputError, match=f"`{name}` cannot change"):
             escalade.resume(run.folder.path, verbose=False, **{name: value})
@@ -146,7 +146,7 @@ def test_a_users_module_trains_through_torch_func(tmp_path):
     assert resumed.summary["generations"] == 3
 
 
-def test_recorders_and_callbacks_are_told(tmp_path):
+def test_recorders_and_callbacks_receive_every_generation(tmp_path):
     told, views = Told(), []
     run = escalade.train(
         "CartPole-v1",
@@ -161,7 +161,7 @@ def test_recorders_and_callbacks_are_told(tmp_path):
         views[0].center[0] = 1.0
 
 
-def test_a_million_parameters_take_no_dense_population():
+def test_a_million_parameters_do_not_allocate_a_dense_population():
     import tracemalloc
 
     from escalade.perturbation import GaussianPopulation, NoiseTable
@@ -205,14 +205,14 @@ def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"hidden": (3,)}, {"policy": "gru"}, {"init": "zeros"}, {"bias": False}])
-def test_options_of_named_policies_are_refused_beside_a_network(options, tmp_path):
+def test_policy_options_are_refused_together_with_a_network(options, tmp_path):
     with pytest.raises(
         InputError, match=f"`{next(iter(options))}` has no effect with a `network` of your own"
     ):
         escalade.train("CartPole-v1", network=nn.Linear(4, 2), run_dir=str(tmp_path / "r"), **OWN | options)
 
 
-def test_a_network_of_ones_own_has_no_policy_of_a_preset_and_is_had_again_by_its_config(tmp_path):
+def test_a_custom_network_replaces_the_presets_policy_and_its_config_reproduces_it(tmp_path):
     def begun():
         torch.manual_seed(3)
         return nn.Linear(4, 2)
@@ -226,7 +226,7 @@ def test_a_network_of_ones_own_has_no_policy_of_a_preset_and_is_had_again_by_its
     assert bits(escalade.train(network=begun(), **again).folder.path) == bits(run.folder.path)
 
 
-def test_a_run_of_a_named_policy_takes_no_network(tmp_path):
+def test_resuming_a_named_policy_rejects_a_network(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
     for use in (escalade.evaluate, escalade.resume):
         with pytest.raises(
@@ -235,13 +235,13 @@ def test_a_run_of_a_named_policy_takes_no_network(tmp_path):
             use(run, network=nn.Linear(4, 2))
 
 
-def test_maps_that_have_no_bounds_to_map_to_are_refused(tmp_path):
+def test_action_maps_without_bounds_are_refused(tmp_path):
     options = TINY | {"env_kwargs": {"action": "unbounded"}, "action_map": "tanh"}
     with pytest.raises(InputError, match="`action_map` tanh has no effect, as no action has two bounds"):
         escalade.train("tests.environments:Tiny-v0", run_dir=str(tmp_path / "r"), **options)
 
 
-def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path, capsys):
+def test_choosing_a_different_strategy_drops_the_presets_tuned_values(tmp_path, capsys):
     for env in presets.names():
         for strategy in STRATEGIES:
             chosen = presets.options(env, "auto", {"strategy": strategy})
@@ -257,7 +257,7 @@ def test_a_strategy_of_ones_own_choice_leaves_out_what_the_preset_tuned(tmp_path
     )
 
 
-def test_two_runs_that_start_together_have_a_folder_each():
+def test_two_runs_started_together_get_separate_folders():
     config = Config(env="CartPole-v1")
     with ThreadPoolExecutor(8) as pool:
         folders = list(pool.map(lambda _: new_folder(config).path, range(24)))
@@ -278,7 +278,7 @@ def film(run, path, **options):
     return escalade.render(run, path, max_steps=30, **options), path.read_bytes()
 
 
-def test_whoever_runs_a_policy_takes_the_latest_unless_asked(passed_its_best, tmp_path):
+def test_evaluate_render_load_and_start_from_use_the_latest_policy_by_default(passed_its_best, tmp_path):
     run = passed_its_best
     told = escalade.evaluate(run, episodes=5, workers=0)
     assert told.params_sha256 == run.summary["params_sha256"]
@@ -294,7 +294,7 @@ def test_whoever_runs_a_policy_takes_the_latest_unless_asked(passed_its_best, tm
     np.testing.assert_array_equal(first, to_vector(run.policy.network))
 
 
-def test_best_is_the_policy_of_its_file_also_where_the_last_evaluation_was_better(passed_its_best):
+def test_best_is_the_policy_of_its_file_even_if_the_last_evaluation_was_better(passed_its_best):
     run = passed_its_best
     told = escalade.evaluate(run, episodes=5, workers=0, checkpoint="best")
     assert told.generation == run.summary["best_generation"]
@@ -304,7 +304,7 @@ def test_best_is_the_policy_of_its_file_also_where_the_last_evaluation_was_bette
     assert told.params_sha256 == found.sha256 != run.summary["params_sha256"]
 
 
-def test_an_earlier_policy_is_not_taken_for_the_latest(tmp_path):
+def test_a_damaged_latest_checkpoint_is_not_replaced_by_an_earlier_one_silently(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
     (before, last) = sorted(run.folder.checkpoints.folder.iterdir())[-2:]
     last.write_bytes(last.read_bytes()[:100])
@@ -318,7 +318,7 @@ def test_an_earlier_policy_is_not_taken_for_the_latest(tmp_path):
 FAILS = {"env": "tests.environments:Raises-v0", "workers": 0, "preset": None, "verbose": False}
 
 
-def test_a_start_that_fails_leaves_no_folder(tmp_path, monkeypatch):
+def test_a_failed_start_of_train_leaves_no_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for workers in (0, 1):
         with pytest.raises(escalade.EnvironmentFailure, match="the arm fell off"):
@@ -329,7 +329,7 @@ def test_a_start_that_fails_leaves_no_folder(tmp_path, monkeypatch):
     assert left == {"a", "b", "runs", "Raises-v0"}
 
 
-def test_a_start_of_evolve_that_fails_leaves_no_folder(tmp_path):
+def test_a_failed_start_of_evolve_leaves_no_folder(tmp_path):
     def fitness(module):
         raise RuntimeError("no")
 
@@ -338,7 +338,7 @@ def test_a_start_of_evolve_that_fails_leaves_no_folder(tmp_path):
     assert not (tmp_path / "a" / "b").exists()
 
 
-def test_what_a_resumed_start_refuses_is_not_written_into_its_config(tmp_path):
+def test_a_refused_option_of_resume_is_not_written_to_the_config(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
     folder = run.folder
     # As a run that was killed before its first checkpoint.
@@ -355,7 +355,7 @@ def test_what_a_resumed_start_refuses_is_not_written_into_its_config(tmp_path):
     assert read_config(folder).generations == 1
 
 
-def test_a_folder_that_holds_runs_is_no_place_for_another(run):
+def test_a_folder_that_contains_runs_is_refused_as_run_dir(run):
     above = run.folder.path.parent
     with pytest.raises(InputError, match=r"`run_dir` .* contains 1 run; choose a new folder, such as .*new"):
         escalade.train("CartPole-v1", run_dir=above, **TINY)
@@ -363,7 +363,7 @@ def test_a_folder_that_holds_runs_is_no_place_for_another(run):
 
 
 @pytest.mark.parametrize("checkpoint", ["latest", "best", 1])
-def test_export_needs_no_environment(checkpoint, run, monkeypatch, tmp_path):
+def test_export_does_not_create_the_environment(checkpoint, run, monkeypatch, tmp_path):
     expected = escalade.export(run, "torchscript", checkpoint=checkpoint, output=tmp_path / "with.pt")
 
     def missing(*arguments, **keywords):
@@ -375,7 +375,7 @@ def test_export_needs_no_environment(checkpoint, run, monkeypatch, tmp_path):
     assert made.largest_difference == expected.largest_difference
 
 
-def test_relative_paths_are_those_of_when_they_were_given(monkeypatch, tmp_path):
+def test_relative_paths_are_resolved_when_the_call_starts(monkeypatch, tmp_path):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "here")

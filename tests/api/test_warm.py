@@ -25,7 +25,7 @@ def asked(monkeypatch):
         ({}, nn.Linear(4, 2), True),
     ],
 )
-def test_torch_is_preloaded_where_the_policy_may_need_it(options, network, torch, asked):
+def test_torch_is_preloaded_if_the_policy_may_need_it(options, network, torch, asked):
     warm.warm_up_for(Config(env="CartPole-v1", workers=2, **options), network)
     [(modules, _)] = asked
     assert ("escalade.policies.population.torch_network" in modules) == torch
@@ -37,7 +37,7 @@ def test_the_family_of_the_environment_is_preloaded(asked):
     assert [variables for _, variables in asked] == [{"ESCALADE_PRELOADED_ENVIRONMENT": "CartPole-v1"}, {}]
 
 
-def test_mujoco_is_preloaded_for_the_tasks_that_it_steps_itself(asked):
+def test_mujoco_is_preloaded_for_tasks_of_the_mujoco_backend(asked):
     warm.warm_up_for(Config(env="Reacher-v5", workers=2))
     warm.warm_up_for(Config(env="Reacher-v5", workers=2, backend="envpool"))
     warm.warm_up_for(Config(env="Ant-v5", workers=2))
@@ -49,7 +49,7 @@ def test_mujoco_is_preloaded_for_the_tasks_that_it_steps_itself(asked):
 
 
 @pytest.mark.parametrize(("typed", "calls"), [(["--workers", "0"], 0), (["--workers", "2"], 1)])
-def test_eval_warms_up_for_what_was_typed(typed, calls, asked, tmp_path):
+def test_eval_preloads_according_to_its_options(typed, calls, asked, tmp_path):
     options = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
     parsed = parse(["eval", str(run.folder.path), *typed])
@@ -58,6 +58,6 @@ def test_eval_warms_up_for_what_was_typed(typed, calls, asked, tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"workers": 0}, {"engine": "threads", "workers": 2}])
-def test_no_server_is_started_for_what_needs_none(options, asked):
+def test_no_fork_server_is_started_if_not_needed(options, asked):
     warm.warm_up_for(Config(env="CartPole-v1", **options))
     assert asked == []

@@ -18,19 +18,19 @@ def target(name):
     return presets.read(name).options["target_return"]
 
 
-def test_every_preset_that_is_solved_has_a_policy():
+def test_every_solved_preset_has_a_zoo_policy():
     solved = {name for name in presets.names() if presets.read(name).result}
     assert set(zoo_names()) == solved
 
 
 @pytest.mark.parametrize("name", CHEAP)
-def test_a_cheap_policy_reaches_its_target(name):
+def test_cheap_zoo_policies_reach_their_target(name):
     assert escalade.evaluate(f"zoo:{name}", episodes=20, workers=0).mean >= target(name)
 
 
 @pytest.mark.slow("src/escalade/zoo", "src/escalade/envs", "src/escalade/policies", "benchmarks/zoo.py")
 @pytest.mark.parametrize("name", zoo_names())
-def test_the_score_of_a_policy_reaches_its_target(name):
+def test_zoo_policies_reach_their_target_in_100_episodes(name):
     """As ``escalade eval`` plays it here: on another machine the same, to within rounding and chance."""
     found = escalade.evaluate(f"zoo:{name}")
     assert len(found.returns) == 100
@@ -38,7 +38,7 @@ def test_the_score_of_a_policy_reaches_its_target(name):
 
 
 @pytest.mark.parametrize("name", zoo_names())
-def test_what_lies_beside_a_policy(name):
+def test_the_config_and_summary_of_a_zoo_policy_match_its_preset(name):
     folder = RunFolder.open(f"zoo:{name}")
     config, summary = read_config(folder), folder.read_summary()
     assert (config.env, config.env_kwargs) == (
@@ -51,11 +51,11 @@ def test_what_lies_beside_a_policy(name):
     assert escalade.load(f"zoo:{name}").env_id == config.env
 
 
-def test_all_of_them_are_small():
+def test_the_zoo_is_smaller_than_200_kilobytes():
     assert sum(file.stat().st_size for file in ZOO.rglob("*") if file.is_file()) < 200_000
 
 
-def test_the_list(capsys):
+def test_the_zoo_command_lists_all_policies(capsys):
     assert main(["zoo"]) == 0
     assert "zoo:LunarLanderContinuous-v3" in capsys.readouterr().out
     assert main(["zoo", "--json"]) == 0
@@ -66,7 +66,7 @@ def test_the_list(capsys):
     assert (lander["parameters"], lander["target_return"], lander["episodes"]) == (16, 200.0, 100)
 
 
-def test_what_is_made_of_one_lies_in_the_working_folder(tmp_path, monkeypatch, capsys):
+def test_exports_of_zoo_policies_are_written_to_the_working_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     before = sorted(ZOO.rglob("*"))
     assert main(["export", "zoo:CartPole-v1", "--format", "torchscript"]) == 0
@@ -74,7 +74,7 @@ def test_what_is_made_of_one_lies_in_the_working_folder(tmp_path, monkeypatch, c
     assert sorted(ZOO.rglob("*")) == before
 
 
-def test_a_run_begins_with_one_and_goes_on_anywhere(tmp_path, monkeypatch):
+def test_a_run_started_from_a_zoo_policy_resumes_in_any_folder(tmp_path, monkeypatch):
     small = {"population": 4, "generations": 1, "eval_episodes": 1, "workers": 0, "verbose": False}
     start = {"start_from": "zoo:CartPole-v1"}
     run = escalade.train("CartPole-v1", preset=None, run_dir=tmp_path / "run", **start, **small)
@@ -83,7 +83,7 @@ def test_a_run_begins_with_one_and_goes_on_anywhere(tmp_path, monkeypatch):
     assert escalade.resume(run, generations=2, verbose=False).summary["generations"] == 2
 
 
-def test_a_policys_generation_counts_updates_of_the_centre():
+def test_a_policys_generation_counts_updates_of_the_center():
     folder = RunFolder.open("zoo:CartPole-v1")
     found = escalade.evaluate("zoo:CartPole-v1", episodes=1, workers=0)
     assert folder.read_summary()["solved"]

@@ -217,7 +217,7 @@ def all_wrong(cases, run):
     }
 
 
-def test_wrong_input_is_answered_in_one_line(place):
+def test_wrong_input_to_the_real_command_is_reported_in_one_line(place):
     """As typed: a few of the cases, as each is a process; the next test has all of them."""
     before = sorted(place.iterdir())
     assert all_wrong(TYPED[::20], lambda case: command(*words(case[0]), cwd=place)) == {}
@@ -225,7 +225,7 @@ def test_wrong_input_is_answered_in_one_line(place):
 
 
 @pytest.mark.parametrize("case", [*TYPED, *BUILT], ids=[typed for typed, _ in [*TYPED, *BUILT]])
-def test_wrong_input_is_answered_in_this_process_too(case, place, inside, monkeypatch):
+def test_wrong_input_is_reported_in_one_line(case, place, inside, monkeypatch):
     monkeypatch.chdir(place)
     before = sorted(place.iterdir())
     assert wrong(inside(*words(case[0])), case[1]) == ""
@@ -233,7 +233,7 @@ def test_wrong_input_is_answered_in_this_process_too(case, place, inside, monkey
 
 
 @pytest.mark.parametrize("packages", MISSING, ids=", ".join)
-def test_missing_packages_are_named_with_the_pip_line(packages, place, tmp_path):
+def test_missing_packages_are_named_with_their_extra(packages, place, tmp_path):
     assert plotting_available()
     script = [sys.executable, "-c", SEVERAL, json.dumps([words(typed) for typed, _ in MISSING[packages]])]
     how = {"cwd": place, "env": os.environ | hiding(tmp_path / "hidden", *packages)}
@@ -256,7 +256,7 @@ LONG = "n" * 300
         f"render finished --output {LONG}/x.mp4",
     ],
 )
-def test_a_name_that_is_too_long_is_one_line(words, place, inside, monkeypatch):
+def test_a_file_name_that_is_too_long_is_reported_in_one_line(words, place, inside, monkeypatch):
     monkeypatch.chdir(place)
     done = inside(*words.split())
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -268,7 +268,7 @@ def test_a_name_that_is_too_long_is_one_line(words, place, inside, monkeypatch):
 
 
 @pytest.mark.skipif(hasattr(util, "_get_base_temp_dir"), reason="this Python takes a shorter place itself")
-def test_no_place_for_temporary_files_is_one_line(tmp_path):
+def test_a_temporary_folder_with_a_long_path_is_reported_in_one_line(tmp_path):
     place = tmp_path / ("t" * 90)
     place.mkdir()
     words = ["train", ENV, "--preset", "none", "--generations", "1", "--workers", "1"]
@@ -277,7 +277,7 @@ def test_no_place_for_temporary_files_is_one_line(tmp_path):
     assert "TMPDIR" in done.stderr
 
 
-def test_a_command_alone_prints_help(tmp_path):
+def test_the_command_without_arguments_prints_help(tmp_path):
     result = command(cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     assert "train" in result.stdout
@@ -286,7 +286,7 @@ def test_a_command_alone_prints_help(tmp_path):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("when", ["step", "reset"])
-def test_a_failing_environment_is_reported_with_what_reproduces_it(when, workers, inside):
+def test_a_failing_environment_is_reported_with_seed_and_step(when, workers, inside):
     env, kwargs = "tests.environments:Raises-v0", f'{{"when":"{when}"}}'
     options = ["--preset", "none", "--population", "8", "--run-dir", "run", "--workers", str(workers)]
     result = inside("train", env, "--env-kwargs", kwargs, *options)
@@ -311,7 +311,7 @@ def test_a_failing_environment_is_reported_with_what_reproduces_it(when, workers
     ("kind", "workers"),
     [("SystemExit", 0), ("GeneratorExit", 0), ("SystemExit", 2), ("KeyboardInterrupt", 2)],
 )
-def test_what_is_no_exception_is_reported_like_one(kind, workers, inside):
+def test_base_exceptions_of_an_environment_are_reported_like_exceptions(kind, workers, inside):
     options = ["--preset", "none", "--population", "8", "--run-dir", "run", "--workers", str(workers)]
     env, kwargs = "tests.environments:Raises-v0", f'{{"kind":"{kind}"}}'
     result = inside("train", env, "--env-kwargs", kwargs, *options)
@@ -326,13 +326,13 @@ def test_what_is_no_exception_is_reported_like_one(kind, workers, inside):
         ("Fragile-v0", "{}", ["Fragile-v0", "the port is taken"]),
     ],
 )
-def test_an_environment_that_cannot_be_built_is_the_environments_failure(env, kwargs, fragments, inside):
+def test_an_environment_that_cannot_be_constructed_exits_with_code_1(env, kwargs, fragments, inside):
     options = ["--env-kwargs", kwargs, "--workers", "0", "--run-dir", "run"]
     result = inside("train", f"tests.environments:{env}", *options)
     assert wrong(result, fragments, code=1) == ""
 
 
-def test_an_environment_that_does_not_close_costs_no_result(inside, monkeypatch):
+def test_an_error_on_close_does_not_lose_the_result(inside, monkeypatch):
     monkeypatch.setattr(environments.Stays, "closed", 0)
     monkeypatch.setattr(process, "_warned", set())
     options = ["--preset", "none", "--population", "4", "--generations", "1", "--workers", "0"]

@@ -184,7 +184,7 @@ def run_case(number, bases, place, codes):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_file_of_a_run_folder_ends_in_a_traceback(part, bases, tmp_path):
+def test_no_damaged_file_of_a_run_folder_causes_a_traceback(part, bases, tmp_path):
     numbers = range(part * CASES // PARTS, (part + 1) * CASES // PARTS)
     codes = collections.Counter()
     faults = [fault for number in numbers if (fault := run_case(number, bases, tmp_path, codes))]

@@ -23,13 +23,13 @@ def flags(command):
     return [action for action in actions if not {"--help", "--help-all"} & {*action.option_strings}]
 
 
-def test_the_commands():
+def test_help_lists_the_commands():
     there = "attach bench check compare environments eval export plot presets pull push render report resume"
     assert " ".join(COMMANDS) == f"{there} stop sweep train watch zoo"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_flag_names_its_choices_or_form_and_its_default(command):
+def test_each_option_text_names_its_choices_or_form_and_its_default(command):
     wrong = {}
     for action in flags(command):
         formless = isinstance(action, argparse.BooleanOptionalAction | argparse._StoreConstAction)
@@ -44,7 +44,7 @@ def test_each_flag_names_its_choices_or_form_and_its_default(command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_help_prints_holds_all_of_it(command, capsys, monkeypatch):
+def test_help_prints_every_flag_with_its_text(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     with pytest.raises(SystemExit) as ended:
         cli.main([command, "--help-all" if command in ("train", "resume") else "--help"])
@@ -55,7 +55,7 @@ def test_what_help_prints_holds_all_of_it(command, capsys, monkeypatch):
         assert f"{action.option_strings[0]}" in printed
 
 
-def test_the_help_of_train_is_two_screens(capsys, monkeypatch):
+def test_the_help_of_train_fits_two_screens(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for flag, hidden in (("--help", True), ("--help-all", False)):
         with pytest.raises(SystemExit):
@@ -72,14 +72,14 @@ def test_option_texts_are_noun_phrases():
     assert {name: text for name, text in texts.items() if re.match(rf"({verbs})\b", text)} == {}
 
 
-def test_options_stand_in_groups():
+def test_options_are_listed_in_groups():
     titles = [group.title for group in parsers()["train"]._action_groups]
     others = ["policy", "novelty", "evaluation and limits", "run"]
     assert titles[2:] == ["environment", "frames", "strategy", *others]
     assert {option.metadata["group"] for option in OPTIONS.values()} == set(titles[2:])
 
 
-def test_resume_lists_only_what_may_change():
+def test_resume_lists_only_options_that_can_change():
     assert {action.dest for action in flags("resume")} == set(RESUMABLE)
     assert {action.dest for action in flags("train")} > set(RESUMABLE)
 
@@ -97,7 +97,7 @@ def test_the_help_of_all_commands_begins_with_examples():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_examples_are_commands(command):
+def test_the_examples_in_help_are_valid_commands(command):
     examples = examples_of(parsers()[command])
     assert examples
     for example in examples:
@@ -107,7 +107,7 @@ def test_the_examples_are_commands(command):
         assert cli.parse(arguments).parser.prog == f"escalade {command}"
 
 
-def test_the_examples_of_train_are_configs():
+def test_the_examples_of_train_make_valid_configs():
     for words in [shlex.split(line)[1:] for line in examples_of(parsers()["train"])]:
         if not {"--from", "--config"} & set(words):  # whose files are not here
             assert config_typed(cli.parse(words)).env == words[1]

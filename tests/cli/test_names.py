@@ -44,7 +44,7 @@ def named_in(message):
 
 
 @pytest.mark.parametrize("options", WRONG, ids=lambda options: "-".join(map(str, options.values())))
-def test_a_library_call_names_arguments_and_the_command_names_flags(options, capsys, tmp_path):
+def test_library_errors_name_arguments_and_command_errors_name_flags(options, capsys, tmp_path):
     with pytest.raises(escalade.InputError) as raised:
         escalade.train("CartPole-v1", preset=None, verbose=False, run_dir=tmp_path / "run", **options)
     message = str(raised.value)
@@ -59,14 +59,14 @@ def test_a_library_call_names_arguments_and_the_command_names_flags(options, cap
         assert flag(name) in said
 
 
-def test_what_a_command_has_no_flag_for_stays_an_argument():
+def test_names_without_a_flag_are_left_unchanged():
     flags = parsers()["plot"].flags()
     assert with_flags("`output` x: `population` 3, `workers=0`", flags) == (
         "--output x: `population` 3, `workers=0`"
     )
 
 
-def test_no_message_offers_a_flag_that_the_command_does_not_have():
+def test_no_message_suggests_a_flag_that_the_command_does_not_have():
     """Outside the command line's room no flag is spelled: messages get them from ``with_flags``."""
     spelled = [
         f"{path.name}: {line.strip()}"

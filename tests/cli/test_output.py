@@ -35,7 +35,7 @@ def redirected(line, where, cwd, **variables):
 
 @pytest.mark.parametrize("line", ["presets", "--help", "train --help", "--version", TRAIN])
 @pytest.mark.parametrize(("where", "says"), [(">/dev/full", "No space left"), (">&-", "is closed")])
-def test_one_line_when_nothing_can_be_printed(line, where, says, tmp_path):
+def test_unwritable_standard_output_is_reported_in_one_line(line, where, says, tmp_path):
     result = redirected(line, where, tmp_path)
     assert result.returncode == 1
     assert len(result.stderr.splitlines()) == 1
@@ -43,12 +43,12 @@ def test_one_line_when_nothing_can_be_printed(line, where, says, tmp_path):
     assert says in result.stderr
 
 
-def test_a_reader_that_goes_away_is_no_news(tmp_path):
+def test_a_closed_pipe_is_silent(tmp_path):
     result = redirected("train --help", "| head -1", tmp_path)
     assert result.stderr == ""
 
 
-def test_a_run_whose_reader_has_gone_away_ends_silently(tmp_path):
+def test_a_run_whose_output_pipe_closes_ends_silently(tmp_path):
     read, write = os.pipe()
     os.close(read)
     line = [sys.executable, "-m", "escalade", *TRAIN.split()]
@@ -73,7 +73,7 @@ class Broken:
         pass
 
 
-def test_a_pipe_of_a_recorder_that_breaks_is_no_reader_that_went_away(tmp_path):
+def test_a_broken_pipe_in_a_recorder_is_raised(tmp_path):
     typed = [*TRAIN.split()[:-1], str(tmp_path / "run"), "--recorder", f"{__name__}:Broken"]
     with pytest.raises(BrokenPipeError, match="the dashboard is gone"):
         cli.main(typed)
@@ -95,7 +95,7 @@ SHOWN = r"a\x1b[2J\x1b]0;title\x07b\rc\x9b1m\u202ed"
 RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
-def test_what_others_named_is_printed_without_control_sequences(tmp_path, capsys):
+def test_names_from_users_are_printed_without_control_sequences(tmp_path, capsys):
     run = tmp_path / NASTY
     options = ["--workers", "0", "--generations", "1", "--population", "4", "--max-episode-steps", "5"]
     assert cli.main(["train", "tests.environments:Walk-v0", *options, "--run-dir", str(run)]) == 0
@@ -110,7 +110,7 @@ def test_what_others_named_is_printed_without_control_sequences(tmp_path, capsys
     assert r"no-a\x1b[2J\x1b]0;title\x07b c" in err
 
 
-def test_the_library_prints_to_a_stream_of_another_encoding(monkeypatch):
+def test_the_library_prints_to_a_stream_that_cannot_encode_unicode(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
     say("5 ± 1 …")

@@ -14,7 +14,7 @@ def widths(shown):
     return [len(line) for line in re.findall(r"╰─+╯", shown)]
 
 
-def test_a_panel_follows_a_resize_and_ctrl_c_leaves_it_whole(tmp_path):
+def test_the_panel_adapts_to_a_resize_and_survives_ctrl_c(tmp_path):
     run = tmp_path / "run"
     with terminal(*ENDLESS, "--run-dir", run, cwd=tmp_path, columns=100) as screen:
         screen.until(lambda: widths(screen.shown))
@@ -37,7 +37,7 @@ def test_a_panel_follows_a_resize_and_ctrl_c_leaves_it_whole(tmp_path):
     assert summary(run)["stop_reason"] == "interrupted"
 
 
-def test_a_process_that_ends_at_once_leaves_the_cursor(tmp_path):
+def test_a_process_ended_by_sigquit_restores_the_cursor(tmp_path):
     marker = tmp_path / "inside"
     blocks = [
         "train",

@@ -42,15 +42,15 @@ def begun(trained, tmp_path, monkeypatch, capsys):
     return resume
 
 
-def test_a_resumed_run_that_is_told_to_use_no_workers_starts_no_server_for_them(begun):
+def test_resume_with_workers_0_starts_no_fork_server(begun):
     assert begun(2, "--workers", "0") == ("CartPole-v1: starting in this process…\n", 0)
 
 
-def test_a_resumed_run_that_is_told_to_use_workers_has_their_server_started(begun):
+def test_resume_with_workers_starts_the_fork_server(begun):
     assert begun(0, "--workers", "3") == ("CartPole-v1: starting 3 workers…\n", 1)
 
 
-def test_a_run_whose_config_cannot_be_read_is_resumed_without_a_word_of_it(trained, tmp_path, capsys):
+def test_a_run_with_an_unreadable_config_resumes_without_a_start_line(trained, tmp_path, capsys):
     shutil.copytree(trained, tmp_path / "run")
     (tmp_path / "run" / "config.toml").write_text("env = = 3")
     assert cli.main(["resume", str(tmp_path / "run"), "--generations", "2", "--workers", "0"]) == 0

@@ -69,9 +69,7 @@ def canary(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("option", FORGED)
 @pytest.mark.parametrize("road", ROADS.values(), ids=ROADS)
-def test_code_that_a_checkpoint_names_is_refused_and_not_imported(
-    road, option, run, canary, tmp_path, capsys
-):
+def test_code_named_by_a_checkpoint_is_refused_and_not_imported(road, option, run, canary, tmp_path, capsys):
     forge(run, tmp_path, **{option: FORGED[option]})
     assert cli.main([*road]) == 2
     said = capsys.readouterr().err
@@ -81,7 +79,7 @@ def test_code_that_a_checkpoint_names_is_refused_and_not_imported(
 
 
 @pytest.mark.parametrize("typed", [True, False])
-def test_code_that_the_command_or_config_toml_names_is_imported(typed, run, canary, tmp_path):
+def test_code_named_by_the_command_or_config_toml_is_imported(typed, run, canary, tmp_path):
     folder = forge(run, tmp_path, recorder=FORGED["recorder"])
     if not typed:
         folder.write_config(
@@ -102,7 +100,7 @@ def test_code_that_the_command_or_config_toml_names_is_imported(typed, run, cana
     ],
 )
 @pytest.mark.parametrize("call", [escalade.load, escalade.evaluate])
-def test_a_policys_file_names_no_code(call, change, run, canary, tmp_path):
+def test_a_policy_file_names_no_code(call, change, run, canary, tmp_path):
     forge(run, tmp_path)
     file = tmp_path / "run" / "policy.safetensors"
     tensors, state = read(file)

@@ -96,14 +96,14 @@ def known(values):
     return {name: value for name, value in values.items() if name in OPTIONS}
 
 
-def test_the_example_has_every_option_at_another_value():
+def test_the_test_config_sets_every_option_to_a_non_default_value():
     defaults = vars(Config(env="Other-v0"))
     assert set(defaults) == set(FULL)
     assert [name for name in defaults if defaults[name] == FULL[name]] == ["perturbation"]
 
 
 @pytest.mark.parametrize("values", [FULL, ARS, {"env": "CartPole-v1"}], ids=["full", "ars", "defaults"])
-def test_toml_gives_back_every_option(values, tmp_path):
+def test_toml_round_trips_every_option(values, tmp_path):
     config = Config(**known(values))
     (tmp_path / "c.toml").write_text(to_toml(config), encoding="utf-8")
     assert Config(**read_toml(tmp_path / "c.toml")) == config
@@ -112,13 +112,13 @@ def test_toml_gives_back_every_option(values, tmp_path):
 @pytest.mark.parametrize(
     "kwargs", [{"a": None}, {"a": [1, {"b": None}]}, {"a": "null"}, {"a b": {}}, {"a": 1e400}]
 )
-def test_arguments_that_toml_lacks_survive_it(kwargs, tmp_path):
+def test_values_without_a_toml_type_round_trip(kwargs, tmp_path):
     config = Config(env="CartPole-v1", env_kwargs=kwargs)
     (tmp_path / "c.toml").write_text(to_toml(config), encoding="utf-8")
     assert Config(**read_toml(tmp_path / "c.toml")).env_kwargs == kwargs
 
 
-def test_json_gives_back_every_option():
+def test_json_round_trips_every_option():
     config = Config(**known(FULL))
     saved = {name: value for name, value in dataclasses.asdict(config).items() if value is not None}
     assert Config(**from_values(json.loads(json.dumps(saved)))) == config
@@ -175,12 +175,12 @@ def test_flags_are_converted(name, text, value):
         ("observation_clip", "off"),
     ],
 )
-def test_values_of_other_types_are_refused_by_name(name, value):
+def test_values_of_wrong_types_are_refused_by_name(name, value):
     with pytest.raises(InputError, match=f"^place: `{name}` .* it must be "):
         from_values({name: value}, "place")
 
 
-def test_a_population_that_is_not_given_is_recorded_as_the_strategy_has_it():
+def test_the_default_population_depends_on_the_strategy():
     plain = Config(env="x")
     assert (plain.population, plain.lr) == ("linear:16:64:64", "linear:0.07:0.1:64")
     assert [plain.members(generation) for generation in (0, 64, 999)] == [16, 64, 64]
@@ -191,7 +191,7 @@ def test_a_population_that_is_not_given_is_recorded_as_the_strategy_has_it():
     assert Config(env="x", population=64).lr is None
 
 
-def test_an_unknown_option_is_named_with_its_nearest():
+def test_an_unknown_option_is_named_with_a_suggestion():
     with pytest.raises(InputError, match=r"unknown option 'popultion'; did you mean population"):
         from_values({"popultion": 3})
 
@@ -220,7 +220,7 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path):
     ("typed", "value"),
     [("-110", -110.0), ("-5.", -5.0), ("-.5", -0.5), ("-1e3", -1e3), ("-1E+9", -1e9), ("-2.5e-3", -0.0025)],
 )
-def test_a_number_below_0_is_no_flag_however_it_is_written(typed, value, tmp_path):
+def test_negative_numbers_are_not_parsed_as_flags(typed, value, tmp_path):
     config = configured(tmp_path, "CartPole-v1", "--preset", "none", "--target-return", typed)
     assert config.target_return == value
 
@@ -257,13 +257,13 @@ def test_presets_are_complete(name):
         ("Assault-v5", {}, None),
     ],
 )
-def test_every_game_has_one_preset_unless_what_it_shows_is_chosen(env, given, expected):
+def test_atari_games_have_one_preset_unless_the_observation_type_is_set(env, given, expected):
     assert presets.layer({"env": env} | given, {}, "auto").preset == expected
     known = presets.read(expected).options if expected else {}
     assert presets.options(env, "auto", given).items() <= {"env": env, **known}.items()
 
 
-def test_a_preset_may_be_for_an_environment_with_arguments():
+def test_a_preset_can_require_env_kwargs():
     name, arguments = "LunarLanderContinuous-v3", {"continuous": True}
     plain = presets.options("LunarLander-v3", "auto")
     assert "env_kwargs" not in plain
@@ -276,7 +276,7 @@ def test_a_preset_may_be_for_an_environment_with_arguments():
     assert by_id == {key: value for key, value in asked.items() if key != "env_kwargs"} | {"env": name}
 
 
-def test_arguments_of_the_environment_go_over_those_of_a_preset_one_by_one():
+def test_env_kwargs_override_those_of_a_preset_one_by_one():
     own = presets.options("Ant-v5", "auto", {})["env_kwargs"]
     given = {"env": "Ant-v5", "env_kwargs": {"healthy_reward": 0.5}}
     assert presets.layer(given, {}, "auto").env_kwargs == own | {"healthy_reward": 0.5}
@@ -287,21 +287,21 @@ def test_arguments_of_the_environment_go_over_those_of_a_preset_one_by_one():
 
 
 @pytest.mark.parametrize(("population", "expected"), [(None, 8), (16, 8), (8, None), (2, None)])
-def test_a_small_population_does_without_the_directions_of_a_preset(population, expected):
+def test_a_small_population_drops_the_presets_top_directions(population, expected):
     given = {"env": "CartPole-v1"} | ({} if population is None else {"population": population})
     assert presets.layer(given, {}, "auto").strategy_options.get("top_directions") == expected
     asked = given | {"strategy_options": {"top_directions": 8}}
     assert presets.layer(asked, {}, "auto").strategy_options["top_directions"] == 8
 
 
-def test_a_preset_leaves_out_what_another_policy_does_not_read():
+def test_a_different_policy_drops_preset_options_that_it_does_not_use():
     found = presets.options("Acrobot-v1", "auto", {"policy": "quadratic"})
     assert "hidden" not in found
     Config(**found | {"policy": "quadratic"})
     assert "hidden" in presets.options("Acrobot-v1", "auto", {"policy": "gru"})
 
 
-def test_a_preset_of_another_strategy_gives_the_problem_alone_and_says_so(tmp_path, capsys):
+def test_a_different_strategy_keeps_only_the_presets_problem_and_notes_it(tmp_path, capsys):
     said = []
     found = presets.options("CartPole-v1", "auto", {"strategy": "openai-es", "lr": 0.02}, said.append)
     tuned = {"strategy", "strategy_options", "population", "sigma", "lr"}
@@ -327,7 +327,7 @@ def test_a_preset_of_another_strategy_gives_the_problem_alone_and_says_so(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["Acrobot-v1", "openai/humanoid", "LunarLander-v3"])
-def test_a_preset_is_shown_as_a_file_of_options_with_what_it_reached(name, tmp_path, capsys):
+def test_a_preset_is_printed_as_toml_with_its_result(name, tmp_path, capsys):
     assert cli.main(["presets", name]) == 0
     text = capsys.readouterr().out
     (tmp_path / "shown.toml").write_text(text)
@@ -338,7 +338,7 @@ def test_a_preset_is_shown_as_a_file_of_options_with_what_it_reached(name, tmp_p
     assert "did you mean Acrobot-v1" in capsys.readouterr().err
 
 
-def test_hidden_layers_take_the_place_of_a_presets_linear_policy():
+def test_hidden_replaces_a_presets_linear_policy():
     given = {"hidden": (16,)}
     assert presets.options("HalfCheetah-v5", "auto")["policy"] == "linear"
     config = Config(**presets.options("HalfCheetah-v5", "auto", given) | given)
@@ -347,21 +347,21 @@ def test_hidden_layers_take_the_place_of_a_presets_linear_policy():
     assert presets.options("ALE/Pong-v5", "ALE/Pong-v5-nature", given)["policy"] == "nature"
 
 
-def test_unknown_presets_are_named_with_their_nearest():
+def test_unknown_presets_are_named_with_a_suggestion():
     with pytest.raises(InputError, match="no preset 'CartPole-v2'; did you mean CartPole-v1"):
         presets.options("x", "CartPole-v2")
     assert presets.options("Nothing-v0", "auto") == presets.options("CartPole-v1", None) == {}
 
 
 @pytest.mark.parametrize("resources", [{"CPU": 0}, {"CPU": 0.0, "GPU": 0}])
-def test_workers_that_take_nothing_of_a_machine_are_refused(resources):
+def test_workers_that_request_no_resources_are_refused(resources):
     with pytest.raises(InputError, match=r"^`worker_resources` requests no resources; .* CPU 0.1$"):
         Config(env="x", engine="ray", worker_resources=resources)
     for some in ({}, {"GPU": 0}, {"CPU": 0.1}, resources | {"slot": 1}):
         assert Config(env="x", engine="ray", worker_resources=some).worker_resources == some
 
 
-def test_a_config_names_the_preset_that_it_came_from(tmp_path):
+def test_a_config_records_its_preset(tmp_path):
     assert presets.layer({"env": "CartPole-v1"}, {}, "auto").preset == "CartPole-v1"
     assert presets.layer({"env": "CartPole-v1"}, {}, None).preset is None
     assert presets.layer({"env": "CartPole-v1"}, {}, "none").preset is None
@@ -370,7 +370,7 @@ def test_a_config_names_the_preset_that_it_came_from(tmp_path):
     assert (named.preset, named.strategy) == ("openai/humanoid", "openai-es")
 
 
-def test_a_file_may_name_a_preset_and_a_flag_another(tmp_path):
+def test_a_preset_flag_overrides_the_preset_of_a_file(tmp_path):
     def typed(*flags):
         return config_typed(cli.parse(["train", *map(str, flags)]))
 

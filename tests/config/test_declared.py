@@ -53,7 +53,7 @@ class Work:
         ),
     ],
 )
-def test_what_is_not_as_declared_is_refused_in_one_line(values, said):
+def test_values_outside_the_declaration_are_refused_in_one_line(values, said):
     with pytest.raises(InputError, match=said):
         Work(**values)
 
@@ -69,11 +69,11 @@ def test_what_is_not_as_declared_is_refused_in_one_line(values, said):
         {"cuts": (1, 2), "finish": "fine", "holes": (2, 4)},
     ],
 )
-def test_what_is_as_declared_is_taken(values):
+def test_values_within_the_declaration_are_accepted(values):
     Work(**values)
 
 
-def test_entries_say_who_reads_an_option():
+def test_entries_name_the_readers_of_an_option():
     tool, *others = fields(Work)
     assert readers_of(tool) == {"teeth": ["saw"], "speed": ["drill"]}
     assert not any(map(readers_of, others))

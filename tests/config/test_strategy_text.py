@@ -19,13 +19,13 @@ from escalade.config.strategy_text import layered, split_strategy
         ("package.module:Class:step=2,kind=x:y", "package.module:Class", {"step": 2, "kind": "x:y"}),
     ],
 )
-def test_a_name_of_the_registry_may_have_options_behind_it(text, name, options):
+def test_a_registered_name_can_be_followed_by_options(text, name, options):
     found = from_values({"strategy": text, "strategy_options": {"mine": 1}})
     assert found == {"strategy": name, "strategy_options": {"mine": 1} | options}
 
 
 @pytest.mark.parametrize("text", ["ars", "package.module:Class", "ars:Class"])
-def test_a_name_alone_and_a_class_stay_as_they_are(text):
+def test_a_plain_name_and_a_class_are_unchanged(text):
     assert split_strategy({"strategy": text}) == {"strategy": text}
 
 
@@ -38,12 +38,12 @@ def test_a_name_alone_and_a_class_stay_as_they_are(text):
         ("my:Class:a", "must be written as my:Class:OPTION=VALUE"),
     ],
 )
-def test_mistakes_are_one_line(text, said):
+def test_mistakes_are_reported_in_one_line(text, said):
     with pytest.raises(InputError, match=said):
         from_values({"strategy": text})
 
 
-def test_options_of_a_strategy_are_kept_until_another_is_named():
+def test_strategy_options_are_kept_until_a_different_strategy_is_named():
     ars, more = {"strategy": "ars", "strategy_options": {"a": 1, "b": 2}}, {"strategy_options": {"b": 3}}
     assert layered(ars, {"lr": 1})["strategy_options"] == {"a": 1, "b": 2}
     assert layered(ars, more)["strategy_options"] == {"a": 1, "b": 3}
@@ -54,7 +54,7 @@ def test_options_of_a_strategy_are_kept_until_another_is_named():
     assert layered({"lr": 1}, {"strategy": "snes"}) == {"lr": 1, "strategy": "snes"}
 
 
-def test_a_strategys_own_options_come_from_flags_file_and_preset_until_another_is_named(tmp_path):
+def test_strategy_options_of_flags_file_and_preset_apply_only_to_their_strategy(tmp_path):
     assert configured(tmp_path, "CartPole-v1").strategy_options == {"top_directions": 8}
     assert configured(tmp_path, "CartPole-v1", "--strategy", "ars").strategy_options == {"top_directions": 8}
     four = configured(tmp_path, "CartPole-v1", "--strategy", "ars:top_directions=4")

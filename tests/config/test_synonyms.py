@@ -13,6 +13,6 @@ from escalade.cli import main as cli
         ("--gpu", "; did you mean --device?"),
     ],
 )
-def test_a_flag_of_another_program(flag, hint, capsys):
+def test_a_flag_of_another_library_is_refused_with_our_name(flag, hint, capsys):
     assert cli.main(["train", "CartPole-v1", flag, "1"]) == 2
     assert f"unknown flag {flag} here{hint}" in capsys.readouterr().err

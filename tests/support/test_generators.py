@@ -14,7 +14,7 @@ def drawn():
     return random.random(), np.random.rand(), float(torch.rand(()))
 
 
-def test_the_generators_are_as_they_were():
+def test_the_random_generators_are_restored():
     random.seed(1), np.random.seed(1), torch.manual_seed(1)
     expected = [drawn() for _ in range(2)]
     random.seed(1), np.random.seed(1), torch.manual_seed(1)
@@ -40,5 +40,5 @@ assert state() == before, "evolve"
 """
 
 
-def test_the_first_call_of_a_process_leaves_the_generators_alone():
+def test_the_first_call_in_a_process_does_not_touch_the_generators():
     subprocess.run([sys.executable, "-c", FIRST_CALLS], check=True, stdout=subprocess.DEVNULL)

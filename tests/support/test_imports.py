@@ -8,7 +8,7 @@ from escalade.support.imports import import_named
 HINT = "run this in the folder that holds it, or set PYTHONPATH to that folder"
 
 
-def test_a_module_of_another_folder_comes_with_the_mend(tmp_path, monkeypatch):
+def test_a_module_in_a_different_folder_is_reported_with_a_hint(tmp_path, monkeypatch):
     (tmp_path / "escalade_arm.py").write_text("import escalade_gripper\n")
     with pytest.raises(InputError, match=f"module escalade_arm cannot be imported .*; {HINT}"):
         import_named("escalade_arm", "`wrappers` escalade_arm:Grip")
@@ -20,21 +20,21 @@ def test_a_module_of_another_folder_comes_with_the_mend(tmp_path, monkeypatch):
     assert "PYTHONPATH" not in str(problem.value)  # it is there; what it needs is not
 
 
-def test_who_is_in_the_folder_of_a_package_is_not_sent_there(tmp_path, monkeypatch):
+def test_no_folder_hint_if_the_package_is_in_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "escalade_robots").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"\(No module named 'escalade_robots.arm'\)$"):
         import_named("escalade_robots.arm", "environment escalade_robots.arm:Arm")
 
 
-def test_a_module_that_exits_is_not_the_end_of_the_process(tmp_path, monkeypatch):
+def test_a_module_that_calls_exit_does_not_end_the_process(tmp_path, monkeypatch):
     (tmp_path / "escalade_script.py").write_text("raise SystemExit('usage: escalade_script ARM')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"cannot be imported \(SystemExit: usage: escalade_script ARM\)"):
         import_named("escalade_script", "environment escalade_script:Arm")
 
 
-def test_an_error_in_a_module_comes_with_its_place(tmp_path, monkeypatch):
+def test_an_error_in_a_module_names_its_file_and_line(tmp_path, monkeypatch):
     (tmp_path / "escalade_slip.py").write_text("x = 1\n\ny = n.zeros(3)\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(

@@ -21,7 +21,7 @@ def interrupt():
         pass
 
 
-def test_a_held_block_ends_before_a_first_signal_raises():
+def test_a_signal_raises_only_after_the_protected_block():
     reached = []
 
     def work():
@@ -38,14 +38,14 @@ def test_a_held_block_ends_before_a_first_signal_raises():
         pass  # nothing is left of it
 
 
-def test_the_output_is_back_when_a_signal_comes_while_it_is_silenced():
+def test_output_is_restored_if_a_signal_arrives_while_it_is_silenced():
     before = [os.fstat(fd).st_ino for fd in (1, 2)]
     with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.allowed(), quiet():
         interrupt()
     assert [os.fstat(fd).st_ino for fd in (1, 2)] == before
 
 
-def test_a_request_outlasts_the_block_within_another_that_it_came_in():
+def test_a_request_in_an_inner_block_is_visible_in_the_outer_block():
     with Interrupts() as outer:
         with Interrupts(), Interrupts():
             interrupt()
@@ -56,7 +56,7 @@ def test_a_request_outlasts_the_block_within_another_that_it_came_in():
         assert not another.requested
 
 
-def test_other_threads_hold_nothing():
+def test_other_threads_do_not_defer_signals():
     held, leave = threading.Event(), threading.Event()
 
     def hold():
@@ -89,7 +89,7 @@ with Interrupts() as interrupts:
 """
 
 
-def test_a_process_is_interrupted_once_its_leader_is_gone():
+def test_a_process_is_interrupted_if_its_leader_dies():
     led, lifeline = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-c", LED],
@@ -110,7 +110,7 @@ def test_a_process_is_interrupted_once_its_leader_is_gone():
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("allowed", [False, True])
 @pytest.mark.filterwarnings("ignore:.*use of fork")  # later Pythons', of a process with threads
-def test_a_forked_child_has_the_signals_of_the_time_before(number, allowed):
+def test_a_forked_child_has_the_original_signal_handlers(number, allowed):
     with Interrupts(), Interrupts() as interrupts, interrupts.allowed() if allowed else nullcontext():
         for _ in range(20):  # the signal may come before the child has run a line of its own
             child = multiprocessing.get_context("fork").Process(target=signal.pause)

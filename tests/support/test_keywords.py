@@ -35,7 +35,7 @@ def handing_on(x0, **keywords):
     pass
 
 
-def test_a_function_with_keywords_takes_any():
+def test_a_function_with_var_keywords_accepts_any_name():
     assert keywords_of(handing_on) is keywords_of(partial(handing_on, seed=3)) is None
 
 
@@ -48,6 +48,6 @@ def test_a_function_with_keywords_takes_any():
         (Closed, {"rate": 2.0}),
     ],
 )
-def test_a_default_is_that_of_the_first_class_that_has_one(given, defaults):
+def test_a_default_comes_from_the_first_class_that_defines_it(given, defaults):
     parts = signature_of(given).parameters
     assert {name: part.default for name, part in parts.items() if part.default is not part.empty} == defaults

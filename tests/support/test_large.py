@@ -13,7 +13,7 @@ from escalade.support.shared_memory import LARGE
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_large_copy_lies_in_shared_memory_and_is_a_copy(dtype):
+def test_a_large_copy_is_placed_in_shared_memory(dtype):
     values = np.arange(LARGE // 4, dtype=dtype)
     copied = shared_copy(values)
     memory = memory_of(copied)
@@ -27,7 +27,7 @@ def test_a_large_copy_lies_in_shared_memory_and_is_a_copy(dtype):
     )
 
 
-def test_small_arrays_and_parts_are_no_shared_memory():
+def test_small_arrays_and_slices_have_no_shared_memory():
     assert memory_of(shared_copy(np.zeros(5, np.float32))) is None
     copied = shared_copy(np.zeros(LARGE, np.float32))
     assert memory_of(copied) is memory_of(copied.reshape(2, -1))
@@ -36,7 +36,7 @@ def test_small_arrays_and_parts_are_no_shared_memory():
 
 
 @pytest.mark.parametrize("size", [3, LARGE])
-def test_a_filed_array_is_written_by_pieces_and_is_the_callers_own(size):
+def test_an_array_in_a_file_is_written_in_pieces_and_is_writable(size):
     pieces = [np.full(size, 1.0), np.full((2, size), 2.0, np.float32)]
     found = filed(iter(pieces), 3 * size, np.float32)
     assert found.dtype == np.float32
@@ -46,7 +46,7 @@ def test_a_filed_array_is_written_by_pieces_and_is_the_callers_own(size):
     assert found[0] == 5.0
 
 
-def test_a_file_that_finds_no_room_is_one_line_with_the_mend(monkeypatch):
+def test_a_full_disk_is_reported_in_one_line_with_a_fix(monkeypatch):
     closed = []
 
     class Full:

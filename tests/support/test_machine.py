@@ -32,7 +32,7 @@ def write(root, **files):
         ("0::/\n", {}, math.inf),
     ],
 )
-def test_quotas_of_control_groups_are_read(groups, files, allowed, tmp_path):
+def test_cgroup_quotas_are_read(groups, files, allowed, tmp_path):
     write(
         tmp_path, **{"proc/self/cgroup": groups}, **{f"sys/fs/cgroup/{k}": text for k, text in files.items()}
     )
@@ -57,19 +57,19 @@ def said(code, **variables):
     return setting, by_place == "True"
 
 
-def test_a_product_has_the_same_bits_at_any_place():
+def test_a_matrix_product_is_identical_at_any_memory_alignment():
     assert not rounds_by_place()
 
 
 @pytest.mark.parametrize("code", ["", "import torch; "])
-def test_importing_escalade_is_enough(code):
+def test_importing_escalade_sets_mkl_reproducibility(code):
     assert said(code) == ("AUTO,STRICT", False)
 
 
-def test_where_torch_was_used_before_workers_are_told_nothing_that_this_process_was_not():
+def test_mkl_setting_is_not_exported_if_torch_ran_before_import():
     setting, by_place = said(USE)
     assert setting == ("" if by_place else "AUTO,STRICT")
 
 
-def test_a_setting_of_the_users_stays():
+def test_an_existing_mkl_setting_is_kept():
     assert said("", MKL_CBWR="COMPATIBLE") == ("COMPATIBLE", False)

@@ -28,17 +28,17 @@ from escalade.support.numbers import finite, number, plain, real_number
         (None, "-"),
     ],
 )
-def test_digits_that_count_are_shown(value, text):
+def test_significant_digits_are_shown(value, text):
     assert number(value) == text
     assert plain(value) == text.replace(",", "")
 
 
-def test_json_has_no_nan():
+def test_json_contains_no_nan():
     found = finite({"mean": math.nan, "most": math.inf, "count": 3, "name": "a", "kept": 0.5})
     assert found == {"mean": None, "most": None, "count": 3, "name": "a", "kept": 0.5}
 
 
 @pytest.mark.parametrize("given", [torch.ones(2), 10**400, "3", None, math.nan])
-def test_what_is_no_number_is_named(given):
+def test_values_that_are_not_numbers_are_named(given):
     with pytest.raises(InputError, match="target must be a number, not "):
         real_number(given, "target")

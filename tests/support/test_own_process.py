@@ -63,5 +63,5 @@ assert gc.get_freeze_count() <= frozen  # what a run has left is none of the mod
 
 
 @pytest.mark.parametrize("engine", [False, True])
-def test_garbage_is_looked_for_as_ever_once_imports_are_over(engine):
+def test_garbage_collection_is_restored_after_imports(engine):
     subprocess.run([sys.executable, "-c", COLLECTS.format(engine=engine)], check=True)

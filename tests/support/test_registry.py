@@ -25,14 +25,14 @@ def things(tmp_path, monkeypatch):
     sys.modules.pop("escalade_things", None)
 
 
-def test_a_home_is_imported_when_it_is_asked_for():
+def test_an_entry_is_imported_on_first_use():
     assert "escalade_things" not in sys.modules
     kind = THINGS["one"].load()
     assert kind is sys.modules["escalade_things"].One
     assert THINGS["file"].load() is sys.modules["escalade_things"]
 
 
-def test_a_name_is_ours_or_the_place_of_the_users_own():
+def test_a_name_is_a_registered_entry_or_a_path_to_user_code():
     kind = find("thing", "one", THINGS)
     assert find("thing", "escalade_things:One", THINGS) is kind
     with pytest.raises(InputError, match=r"^`thing` escalade_things:tow: .* has no tow; did you mean two\?$"):
@@ -41,7 +41,7 @@ def test_a_name_is_ours_or_the_place_of_the_users_own():
         find("thing", "escalade_things:THREE", THINGS)  # it cannot be called
 
 
-def test_an_unknown_name_is_one_line_with_the_nearest_or_with_all():
+def test_an_unknown_name_is_reported_with_the_nearest_or_all_names():
     with pytest.raises(InputError, match=r"^unknown `thing` 'fil'; did you mean file\?$"):
         named("thing", "fil", THINGS)
     with pytest.raises(
@@ -52,7 +52,7 @@ def test_an_unknown_name_is_one_line_with_the_nearest_or_with_all():
         named("thing", 3, THINGS)
 
 
-def test_a_missing_package_comes_with_the_command_that_installs_it():
+def test_a_missing_package_is_reported_with_its_install_command():
     there = replace(THINGS["one"], packages=("json",), extra="things")
     there.check_installed("thing")
     with pytest.raises(
@@ -62,7 +62,7 @@ def test_a_missing_package_comes_with_the_command_that_installs_it():
 
 
 @pytest.mark.parametrize("registry", [ARCHITECTURES, ACTIVATIONS, BACKENDS, RECORDERS])
-def test_every_home_of_ours_is_there(registry):
+def test_every_registered_entry_can_be_loaded(registry):
     for entry in registry.values():
         if entry.installed:
             assert entry.load() is not None

@@ -9,7 +9,7 @@ from escalade.support.exact import one_thread
 from escalade.support.shared import SharedContext
 
 
-def test_the_first_enters_and_the_last_leaves():
+def test_the_first_thread_enters_and_the_last_thread_leaves():
     seen = []
 
     @contextmanager
@@ -38,7 +38,7 @@ def test_the_first_enters_and_the_last_leaves():
     assert seen == ["entered", "left"] * 2
 
 
-def test_one_thread_within_one_thread_changes_nothing():
+def test_nested_one_thread_blocks_change_nothing():
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -161,7 +161,7 @@ def test_a_module_that_cannot_be_exported_is_one_line(tmp_path):
     assert "\n" not in str(refused.value)
 
 
-def test_mistakes_are_one_line(run, capsys):
+def test_mistakes_are_reported_in_one_line(run, capsys):
     assert cli.main(["export", str(run.folder.path), "--format", "tflite"]) == 2
     assert "unknown --format 'tflite': it must be one of onnx" in capsys.readouterr().err
 
