@@ -45,7 +45,7 @@ def trained(example):
     return policy
 
 
-def test_both_sides_do_the_same_half_a_stride_apart(example):
+def test_the_policy_is_symmetric_with_half_a_stride_of_delay(example):
     policy, drawn = trained(example), np.random.default_rng(0)
     for _ in range(3):
         seen, phase = drawn.normal(size=28), drawn.uniform(0, 6)
@@ -57,7 +57,7 @@ def test_both_sides_do_the_same_half_a_stride_apart(example):
         )
 
 
-def test_the_mirror_is_the_simulators(env):
+def test_the_mirror_matches_the_simulator(env):
     drawn = np.random.default_rng(0)
     chosen = drawn.uniform(-0.5, 0.5, (20, 8))
     first, _ = env.reset(seed=1)

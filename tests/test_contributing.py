@@ -49,7 +49,7 @@ def rows(text, first):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
-def test_the_map_of_the_rooms_is_the_order_that_is_enforced():
+def test_the_table_of_rooms_matches_the_enforced_order():
     with (ROOT / "pyproject.toml").open("rb") as file:
         contract, _ = tomllib.load(file)["tool"]["importlinter"]["contracts"]
     named = [re.findall(r"`(\w+)`", room) for room, _ in rows(CONTRIBUTING, "room")]
@@ -70,7 +70,7 @@ def test_the_index_of_the_benchmarks_names_every_script_and_page():
     assert all(command.startswith(f"`{script}") for script, command in found.items())
 
 
-def test_the_walks_lead_where_they_say():
+def test_the_walks_lead_to_the_named_code():
     walks = CONTRIBUTING.partition("### Two walks")[2].partition("## ")[0]
     stations = re.findall(r"`(\w+/\w+\.py)`[,:] `([\w.]+)`", walks)
     assert len(stations) == 7
@@ -81,7 +81,7 @@ def test_the_walks_lead_where_they_say():
         assert callable(found)
 
 
-def test_the_modules_from_the_command_to_the_gradient(monkeypatch, tmp_path):
+def test_the_modules_from_the_command_to_the_gradient_are_listed(monkeypatch, tmp_path):
     told = CONTRIBUTING.partition("are in 10 modules: ")[2].partition(".\n")[0]
     calls, plain = [], slices.TableSlices.weighted_sum
 
@@ -100,7 +100,7 @@ def test_the_modules_from_the_command_to_the_gradient(monkeypatch, tmp_path):
     assert len(modules) == 8
 
 
-def test_the_make_targets_that_it_names_are_there():
+def test_the_named_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"\bmake (\w+)", CONTRIBUTING.replace("GNU make 3", "")):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
@@ -127,7 +127,7 @@ def follow(monkeypatch, tmp_path):
             del sys.modules[name]
 
 
-def test_a_new_recorder(follow, monkeypatch, tmp_path):
+def test_the_guide_to_a_new_recorder_works(follow, monkeypatch, tmp_path):
     use = follow("recorder", escalade.recorders)
     monkeypatch.setitem(RECORDERS, "json-lines", None)  # taken out again at the end
     exec(use, {"RECORDERS": RECORDERS, "Entry": Entry})
@@ -140,7 +140,7 @@ def test_a_new_recorder(follow, monkeypatch, tmp_path):
     assert {"episodes", "env_steps", "return_mean"} <= rows[0].keys()
 
 
-def test_a_new_noise_source(follow):
+def test_the_guide_to_a_new_noise_source_works(follow):
     follow("noise-source", escalade.perturbation)
     source = importlib.import_module("escalade.perturbation.signs").Signs()
     draws = source.draw(7, 3, 5, 300)
@@ -159,7 +159,7 @@ def test_a_new_noise_source(follow):
     np.testing.assert_allclose(search.center, np.ones(4), atol=0.1)
 
 
-def test_a_new_policy_layer(follow, monkeypatch):
+def test_the_guide_to_a_new_policy_layer_works(follow, monkeypatch):
     use = follow("policy-layer", escalade.policies)
     made = importlib.import_module("escalade.policies.layer_norm")
     monkeypatch.setitem(LAYERS, nn.LayerNorm, None)  # taken out again at the end
@@ -182,7 +182,7 @@ def test_a_new_policy_layer(follow, monkeypatch):
         np.testing.assert_array_equal(alone(seen[row : row + 1])[0], outputs)
 
 
-def test_a_new_score(follow, monkeypatch, tmp_path):
+def test_the_guide_to_a_new_score_works(follow, monkeypatch, tmp_path):
     use = follow("score", escalade.training)
     made = importlib.import_module("escalade.training.surprise").Surprise
     monkeypatch.setitem(SCORES, "surprise", None)  # taken out again at the end
@@ -225,7 +225,7 @@ class Counts:
         pass
 
 
-def test_a_new_engine(follow, monkeypatch):
+def test_the_guide_to_a_new_engine_works(follow, monkeypatch):
     use = follow("engine", escalade.engines)
     monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
     exec(use, {"ENGINES": ENGINES, "Entry": Entry})
@@ -242,7 +242,7 @@ def test_a_new_engine(follow, monkeypatch):
     assert len({run.summary["params_sha256"] for run in runs}) == 1
 
 
-def test_a_new_backend(follow, monkeypatch):
+def test_the_guide_to_a_new_backend_works(follow, monkeypatch):
     use = follow("backend", escalade.envs)
     monkeypatch.setitem(BACKENDS, "mountain-car", None)  # taken out again at the end
     exec(use, {"BACKENDS": BACKENDS, "BackendEntry": BackendEntry})

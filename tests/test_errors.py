@@ -6,13 +6,13 @@ import pytest
 from escalade.errors import place_of, with_place
 
 
-def test_the_place_is_the_users_line_and_not_a_librarys():
+def test_the_reported_line_is_in_user_code_rather_than_a_library():
     with pytest.raises(AssertionError) as raised:
         np.testing.assert_array_equal(1, 2)
     assert place_of(raised.value).endswith(" of test_errors.py")
 
 
-def test_where_no_line_is_the_users_it_is_the_innermost():
+def test_without_user_code_the_innermost_line_is_reported():
     with pytest.raises(AssertionError) as raised:
         np.testing.assert_array_equal(1, 2)
     raised.value.__traceback__ = raised.value.__traceback__.tb_next  # as far as a library sees it

@@ -112,7 +112,7 @@ def test_minimal_es_is_minimal():
 
 
 @pytest.mark.parametrize("generations", [1, 50])
-def test_minimal_es_agrees_with_the_library_given_the_same_noise(generations):
+def test_minimal_es_agrees_with_the_library_for_the_same_noise(generations):
     scales = torch.arange(1, 21) / 5
 
     def fitness(members):

@@ -95,7 +95,7 @@ ABOUT = pytest.mark.slow("src/escalade/envs", "src/escalade/engines", "src/escal
 @pytest.mark.parametrize(
     "family", [pytest.param(name, marks=ABOUT) if name in SLOW else name for name in FAMILIES]
 )
-def test_a_family_gives_the_same_bits_on_any_workers_killed_and_resumed(family, tmp_path):
+def test_results_are_identical_with_workers_killed_and_resumed(family, tmp_path):
     pytest.importorskip(FAMILIES[family]["needs"])
     pytest.importorskip("cv2")
     generations = killed(tmp_path / "parts", family) + 1

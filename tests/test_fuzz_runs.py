@@ -34,7 +34,7 @@ def test_a_seed_draws_the_same_configurations_of_every_strategy_policy_and_backe
     assert any(isinstance(config.population, str) for config in drawn)
 
 
-def test_the_command_that_is_run_says_the_whole_configuration(fuzz, tmp_path):
+def test_the_command_contains_the_whole_configuration(fuzz, tmp_path):
     words = fuzz.train(fuzz.draw(3, 0), 2, tmp_path / "run")
     parsed = vars(make_parser().parse_args(words[3:]))
     assert words[1:3] == ["-m", "escalade"]
@@ -42,7 +42,7 @@ def test_the_command_that_is_run_says_the_whole_configuration(fuzz, tmp_path):
     assert shlex.join(words[4:-4]) in fuzz.train_command(fuzz.draw(3, 0))
 
 
-def test_the_earliest_difference_is_named_and_none_is_found_in_equals(fuzz):
+def test_the_earliest_difference_is_reported(fuzz):
     rows = [{"generation": str(index), "return_mean": "nan", "sigma": "0.1"} for index in (1, 2)]
     one = [{"params_sha256": "ab", "best_return": float("nan")}, *rows]
     other = [{"params_sha256": "ab", "best_return": float("nan")}, *rows]
@@ -53,7 +53,7 @@ def test_the_earliest_difference_is_named_and_none_is_found_in_equals(fuzz):
     assert fuzz.difference(one, other[:2]) == "there are 2 and 1 rows"
 
 
-def test_what_is_drawn_can_be_trained(fuzz):
+def test_drawn_configurations_can_be_trained(fuzz):
     for index in range(15):
         config = fuzz.draw(2, index)
         assert settle_backend(make_parts(config).environment).backend == config.backend

@@ -42,7 +42,7 @@ def observation(seen):
     return np.concatenate([root, joints(seen[5:22]), speeds, joints(seen[28:])])
 
 
-def test_the_mirror_is_the_simulators(env):
+def test_the_mirror_matches_the_simulator(env):
     env.reset(seed=1)
     inner, drawn = env.unwrapped, np.random.default_rng(0)
     position, speed = inner.data.qpos.copy(), inner.data.qvel.copy()
@@ -61,7 +61,7 @@ def test_the_mirror_is_the_simulators(env):
         np.testing.assert_allclose(ends[1], observation(ends[0]), rtol=0.05, atol=0.05)
 
 
-def test_both_sides_do_the_same_half_a_stride_apart(example, env):
+def test_the_policy_is_symmetric_with_half_a_stride_of_delay(example, env):
     torch.manual_seed(0)
     policy = example.Walker()
     for parameter in policy.parameters():
@@ -76,5 +76,5 @@ def test_both_sides_do_the_same_half_a_stride_apart(example, env):
         np.testing.assert_allclose(found[1].detach().numpy(), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_its_springs_have_the_strength_of_the_motors(example, env):
+def test_the_springs_are_as_strong_as_the_motors(example, env):
     np.testing.assert_array_equal(env.unwrapped.model.actuator_gear[:, 0], example.TORQUE)

@@ -53,7 +53,7 @@ def left_clean(process, run, before):
     ],
     ids=["ctrl-c", "kill", "hang-up"],
 )
-def test_an_interrupted_run_saves_and_goes_on_to_the_same_bits(number, workers, group, tmp_path):
+def test_an_interrupted_run_saves_and_resumes_identically(number, workers, group, tmp_path):
     before, run = shared(), tmp_path / "run"
     with running(
         "train", "CartPole-v1", *SMALL, "--workers", workers, "--run-dir", run, cwd=tmp_path
@@ -93,7 +93,7 @@ def blocked(tmp_path):
     return start
 
 
-def test_an_interrupt_takes_hold_while_a_step_blocks(blocked):
+def test_an_interrupt_works_while_a_step_blocks(blocked):
     with blocked(workers=1) as (process, run):
         process.signal(signal.SIGINT, group=True)
         assert process.wait() == 130
@@ -116,14 +116,14 @@ def test_a_second_interrupt_ends_at_once(workers, blocked):
     assert latest[1]["progress"]["generation"] == 0
 
 
-def test_quit_ends_at_once_and_leaves_nothing(blocked):
+def test_sigquit_ends_at_once_without_a_summary(blocked):
     with blocked(workers=2) as (process, run):
         process.signal(signal.SIGQUIT, group=True)
         assert process.wait() == 128 + signal.SIGQUIT
     assert not (run / "summary.json").exists()
 
 
-def test_one_request_that_arrives_twice_is_one(monkeypatch):
+def test_two_signals_within_half_a_second_count_as_one(monkeypatch):
     """As of ``timeout -s INT``, which signals the process and then its group."""
     now = [100.0]
     monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -137,7 +137,7 @@ def test_one_request_that_arrives_twice_is_one(monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
 
-def test_nohup_goes_on_without_its_terminal():
+def test_a_run_under_nohup_continues_without_its_terminal():
     asked, before = Interrupts(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with asked:
@@ -158,7 +158,7 @@ def test_an_interrupt_before_there_is_anything_to_save_exits_silently(tmp_path):
         left_clean(process, tmp_path, before)
 
 
-def test_nothing_outlives_a_killed_master(tmp_path):
+def test_no_process_outlives_a_killed_main_process(tmp_path):
     before, run = shared(), tmp_path / "run"
     with running("train", "CartPole-v1", *SMALL, "--workers", 2, "--run-dir", run, cwd=tmp_path) as process:
         process.until(lambda: rows(run) >= 1)
@@ -170,7 +170,7 @@ def test_nothing_outlives_a_killed_master(tmp_path):
         assert process.left_in_temporary() == []
 
 
-def test_nothing_outlives_a_finished_run_which_is_that_of_the_library(tmp_path):
+def test_no_process_outlives_a_finished_run_and_its_result_equals_the_librarys(tmp_path):
     before, run = shared(), tmp_path / "run"
     arguments = ["train", "CartPole-v1", *SMALL, "--workers", 2, "--generations", 2, "--run-dir", run]
     with running(*arguments, cwd=tmp_path) as process:
@@ -203,7 +203,7 @@ def flip(file):
     ],
     ids=["flipped", "missing"],
 )
-def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(damage, said, finished, tmp_path, capsys):
+def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(damage, said, finished, tmp_path, capsys):
     run = tmp_path / "run"
     shutil.copytree(finished, run)
     damage(run / "checkpoints" / "generation-000004.safetensors")
@@ -217,7 +217,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(damage, said, fi
     assert read(run / "checkpoints" / "generation-000004.safetensors")
 
 
-def test_a_run_whose_checkpoints_are_all_damaged_says_so(tmp_path, capsys):
+def test_a_run_with_only_damaged_checkpoints_is_reported(tmp_path, capsys):
     run = tmp_path / "run"
     escalade.train("CartPole-v1", generations=2, run_dir=str(run), **LIBRARY)
     for number, file in enumerate(sorted((run / "checkpoints").iterdir())):

@@ -42,7 +42,7 @@ def test_rays_end_at_the_nearest_wall(maze):
     np.testing.assert_allclose(ranges_of(maze, (110.0, 120.0), np.pi / 2), [30.0, 100.0, 100.0, 15.0])
 
 
-def test_sensors_say_the_ranges_and_where_the_goal_is(maze):
+def test_sensors_report_ranges_and_the_direction_of_the_goal(maze):
     robots, one = maze.Robots(1), np.array([0])
     seen = robots.seen(one)[0]
     # It looks north: right, right ahead, ahead, left ahead, left, behind.
@@ -53,7 +53,7 @@ def test_sensors_say_the_ranges_and_where_the_goal_is(maze):
         assert robots.seen(one)[0, 6:10].argmax() == place
 
 
-def test_a_robot_speeds_up_turns_and_stops_at_a_wall(maze):
+def test_a_robot_accelerates_turns_and_stops_at_a_wall(maze):
     robots, one = maze.Robots(1), np.array([0])
     for speed in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.0):
         before = robots.places[0].copy()
@@ -78,7 +78,7 @@ def test_no_robot_leaves_the_maze_or_crosses_a_wall(maze):
     assert (robots.places < maze.SIZE).all()
 
 
-def test_many_robots_have_the_bits_of_one(maze):
+def test_many_robots_are_bit_identical_to_one(maze):
     rng = np.random.default_rng(2)
     actions = rng.uniform(-1, 1, (maze.STEPS, 2, 2)).astype(np.float32)
     actions[..., 0] += 0.3
@@ -108,13 +108,13 @@ def test_the_episode_ends_at_the_goal(maze):
     assert -maze.ARRIVED < reward < 0
 
 
-def test_gymnasiums_checks_pass(maze):
+def test_the_environment_passes_gymnasiums_checks(maze):
     from gymnasium.utils.env_checker import check_env
 
     check_env(gymnasium.make("maze:Maze-v0").unwrapped, skip_render_check=True)
 
 
-def test_workers_have_the_backend_and_the_bits(tmp_path, maze):
+def test_the_maze_backend_and_gymnasium_workers_give_identical_results(tmp_path, maze):
     options = maze.SETTINGS | {"novelty": "nsr", "generations": 2, "population": 4, "verbose": False}
     alone = escalade.train("maze:Maze-v0", workers=0, run_dir=tmp_path / "alone", **options)
     other = options | {"backend": "gymnasium"}

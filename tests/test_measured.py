@@ -19,7 +19,7 @@ def measured():
 
 
 @pytest.mark.slow("benchmarks", "docs", "src/escalade/media", "src/escalade/wings/analysis")
-def test_tables_and_pictures_are_those_of_the_committed_results():
+def test_tables_and_pictures_match_the_committed_results():
     words = [sys.executable, "benchmarks/tables.py", "--check"]
     done = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

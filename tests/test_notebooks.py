@@ -16,7 +16,7 @@ FEWER = {"train": "GENERATIONS = 3", "evolve": "GENERATIONS = 60"}
 SAYS = {"train": "evaluations: [", "evolve": "right: 8 of 8"}
 
 
-def test_every_notebook_is_tested_and_kept_without_outputs():
+def test_every_notebook_is_tested_and_stored_without_outputs():
     assert set(NOTEBOOKS) == set(FEWER)
     for name in NOTEBOOKS:
         for cell in json.loads((FOLDER / f"{name}.ipynb").read_text())["cells"]:

@@ -19,7 +19,7 @@ def refused(code, said, *fragments):
     assert all(fragment in lines[0] for fragment in fragments), lines[0]
 
 
-def test_a_run_that_goes_on_is_not_resumed_beside_itself(tmp_path, capsys):
+def test_a_running_run_cannot_be_resumed_by_a_second_process(tmp_path, capsys):
     run = tmp_path / "run"
 
     def here(*arguments):
@@ -37,7 +37,7 @@ def test_a_run_that_goes_on_is_not_resumed_beside_itself(tmp_path, capsys):
     assert main(["resume", str(run), "--generations", "1"]) == 0
 
 
-def test_of_runs_that_begin_in_one_folder_at_once_one_begins(tmp_path):
+def test_only_one_of_two_runs_started_in_the_same_folder_runs(tmp_path):
     run = tmp_path / "run"
 
     def train(_):

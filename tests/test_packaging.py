@@ -68,7 +68,7 @@ def test_the_source_distribution_has_all_that_make_test_needs(built):
 
 @pytest.mark.slow("MANIFEST.in", "src/escalade/config", "src/escalade/zoo")
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
-def test_what_is_packed_installs(built, kind, tmp_path):
+def test_the_packages_install_and_run(built, kind, tmp_path):
     """Without dependencies, which are here, and without the network. The workflow installs them as well."""
     (packed,) = built[1].glob(kind)
     how = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--target", str(tmp_path / "here")]
@@ -82,7 +82,7 @@ def test_what_is_packed_installs(built, kind, tmp_path):
     assert "CartPole-v1" in done.stdout
 
 
-def test_the_citation_is_of_this_version():
+def test_the_citation_has_this_version():
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     citation = (ROOT / "CITATION.cff").read_text()

@@ -68,7 +68,7 @@ class PlainLoop:
 
 
 @pytest.mark.slow("src/escalade/qd.py")
-def test_map_elites_fills_the_archive_that_a_plain_loop_fills():
+def test_map_elites_fills_the_same_archive_as_a_plain_loop():
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         ours = map_elites(evaluate.start, evaluate)
         plain = map_elites(evaluate.start, PlainLoop(evaluate.policy))
@@ -76,7 +76,7 @@ def test_map_elites_fills_the_archive_that_a_plain_loop_fills():
     assert_same(ours, plain)
 
 
-def test_workers_change_nothing():
+def test_workers_do_not_change_the_result():
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         alone = map_elites(evaluate.start, evaluate, 3)
     with qd.evaluator("CartPole-v1", **OPTIONS | {"workers": 2}) as evaluate:
@@ -94,7 +94,7 @@ def test_several_episodes_are_averaged():
     assert not np.array_equal(fitness, again)  # the second call has episodes of its own
 
 
-def test_a_cell_is_a_policy_that_is_saved_and_evaluated(tmp_path):
+def test_the_policy_of_a_cell_can_be_saved_and_evaluated(tmp_path):
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         archive = map_elites(evaluate.start, evaluate, 2)
         evaluate.policy(archive.best_elite["solution"]).save(tmp_path / "best.safetensors")
@@ -120,7 +120,7 @@ def improve(emitter_of, batches=60):
 
 
 @pytest.mark.parametrize("strategy", ["cma-es", "snes", partial(OpenAIES, lr=0.1)])
-def test_a_strategy_fills_an_archive(strategy):
+def test_a_strategy_emitter_fills_an_archive_reproducibly(strategy):
     make = partial(qd.StrategyEmitter, x0=np.zeros(5), strategy=strategy, population=12, sigma=0.3, seed=1)
     archive, emitter = improve(make)
     assert archive.stats.coverage > 0.15
@@ -131,7 +131,7 @@ def test_a_strategy_fills_an_archive(strategy):
     assert emitter.restarts < 60
 
 
-def test_an_emitter_begins_anew_from_an_elite_when_nothing_comes_in():
+def test_an_emitter_restarts_from_an_elite_if_nothing_is_added():
     archive = ribs.archives.GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
     emitter = qd.StrategyEmitter(archive, np.zeros(2), population=4, sigma=0.1, seed=1)
     solutions = emitter.ask()
@@ -153,7 +153,7 @@ def test_an_emitter_begins_anew_from_an_elite_when_nothing_comes_in():
     assert np.abs(elites - mean).max(axis=1).min() < 0.2
 
 
-def test_an_emitter_begins_anew_once_its_search_has_converged():
+def test_an_emitter_restarts_when_its_search_has_converged():
     archive = ribs.archives.GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
     emitter = qd.StrategyEmitter(archive, np.full(2, 0.3), population=6, sigma=0.1, seed=1)
     for _ in range(200):  # the same cell is improved for ever
@@ -175,14 +175,14 @@ def test_an_emitter_begins_anew_once_its_search_has_converged():
         ({"hiden": (3,)}, "hiden"),
     ],
 )
-def test_what_has_no_meaning_is_refused_in_one_line(options, said):
+def test_invalid_options_are_refused_in_one_line(options, said):
     with pytest.raises(InputError) as problem, qd.evaluator("CartPole-v1", **OPTIONS | options) as evaluate:
         evaluate(evaluate.start[None])
     assert said in str(problem.value)
     assert "\n" not in str(problem.value)
 
 
-def test_solutions_of_another_shape_are_refused():
+def test_solutions_of_a_wrong_shape_are_refused():
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         for wrong in (evaluate.start, evaluate.start[None, 1:], np.zeros((0, len(evaluate.start)))):
             with pytest.raises(InputError, match=r"solutions must have shape \(n, \d+\), not"):
@@ -192,7 +192,7 @@ def test_solutions_of_another_shape_are_refused():
 
 
 @pytest.mark.parametrize("own", ["direction", "sigma"])
-def test_what_an_emitter_takes_itself_is_no_option_of_the_strategy(own):
+def test_arguments_of_the_emitter_are_refused_as_strategy_options(own):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(InputError, match=f"`options` cannot contain {own}"):
         qd.StrategyEmitter(archive, np.zeros(2), options={own: 3})
@@ -203,7 +203,7 @@ def rm_es(x0, **options):
 
 
 @pytest.mark.parametrize("strategy", ["rm-es", rm_es])
-def test_a_strategy_that_compares_generations_is_refused_as_it_is_told_ranks(strategy):
+def test_a_strategy_that_compares_fitness_across_generations_is_refused(strategy):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(
         InputError, match=r"^RMES compares a generation's fitness .*; use a different strategy$"
@@ -235,7 +235,7 @@ def test_solutions_of_an_emitter_stay_within_its_bounds():
     np.testing.assert_array_equal(emitter.upper_bounds, high)
 
 
-def test_an_emitter_begins_anew_within_its_bounds_from_an_elite_beyond_them():
+def test_an_emitter_restarts_within_its_bounds_from_an_elite_outside():
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     archive.add([[5.0, 5.0]], [1.0], [[0.0, 0.0]])
     emitter = qd.StrategyEmitter(archive, np.zeros(2), population=6, sigma=0.1, bounds=[(-1, 1)] * 2)
@@ -244,7 +244,7 @@ def test_an_emitter_begins_anew_within_its_bounds_from_an_elite_beyond_them():
     np.testing.assert_allclose(emitter.ask(), 1, atol=0.2)
 
 
-def test_an_emitter_takes_a_seed_sequence():
+def test_an_emitter_accepts_a_seed_sequence():
     def asked(seed):
         archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
         return qd.StrategyEmitter(archive, np.zeros(2), seed=seed).ask()
@@ -264,7 +264,7 @@ def test_an_emitter_takes_a_seed_sequence():
         ({"bounds": [(0, 1), (1, 2)]}, "x0: parameter 1 is 0, outside its bounds"),
     ],
 )
-def test_what_an_emitter_cannot_begin_with_is_refused_at_once(options, words):
+def test_invalid_arguments_of_an_emitter_are_refused_at_construction(options, words):
     archive = ribs.archives.GridArchive(solution_dim=2, seed=1, **BOX)
     with pytest.raises(InputError, match=words):
         qd.StrategyEmitter(archive, **{"x0": np.zeros(2)} | options)

@@ -38,12 +38,12 @@ def drawn(steps, action):
     return picture
 
 
-def test_a_new_policy_does_nothing(example):
+def test_an_untrained_policy_outputs_zero(example):
     picture = torch.rand(2, 3, 96, 96)
     assert not example.driver((3, 96, 96), 3)(picture).any()
 
 
-def test_the_mirrored_road_is_driven_with_the_mirrored_wheel(example):
+def test_a_mirrored_road_mirrors_the_steering(example):
     torch.manual_seed(0)
     policy = example.driver((3, 96, 96), 3)
     torch.nn.init.normal_(policy.wheel)
@@ -59,7 +59,7 @@ def test_the_mirrored_road_is_driven_with_the_mirrored_wheel(example):
     np.testing.assert_allclose(second, first * [-1, 1, 1], atol=0.1)  # the road's edges fall between pixels
 
 
-def test_it_sees_the_road_and_what_the_board_says(example):
+def test_features_respond_to_road_grass_speed_and_steering(example):
     slow, fast = drawn(1, (0, 0.5, 0)), drawn(60, (0, 0.5, 0))
     assert seen(example, slow, pedal=SPEED) < 0.1 < seen(example, fast, pedal=SPEED)
     assert seen(example, fast, pedal=AHEAD) > 0.9

@@ -40,7 +40,7 @@ def trained(folder, env, workers, backend="gymnasium", **options):
         ("HalfCheetah-v5", "mujoco", (0, 2)),
     ],
 )
-def test_workers_leave_no_trace_in_the_result(env, backend, counts, tmp_path):
+def test_the_number_of_workers_does_not_change_the_result(env, backend, counts, tmp_path):
     runs = {}
     for workers in counts:
         folder = tmp_path / str(workers)
@@ -51,7 +51,7 @@ def test_workers_leave_no_trace_in_the_result(env, backend, counts, tmp_path):
     assert runs[0]["backend"] == backend
 
 
-def test_another_seed_gives_other_bits(tmp_path):
+def test_a_different_seed_gives_a_different_result(tmp_path):
     first = trained(tmp_path / "a", "CartPole-v1", 0, seed=3).summary["params_sha256"]
     second = trained(tmp_path / "b", "CartPole-v1", 0, seed=4).summary["params_sha256"]
     assert first != second
@@ -103,7 +103,7 @@ FLAGS = ["--preset", "none", "--population", "16", "--hidden", "8", "--seed", "3
 FLAGS += ["--eval-every", "5", "--eval-episodes", "3", "--max-episode-steps", "30"]
 
 
-def test_a_run_killed_and_resumed_again_and_again_equals_an_uninterrupted_one(tmp_path):
+def test_a_run_killed_and_resumed_repeatedly_equals_an_uninterrupted_one(tmp_path):
     """The run has no end of its own: none can come before the kill, however late that is."""
     run, rows = tmp_path / "run", 0
     arguments = ["train", "CartPole-v1", *FLAGS, "--generations", 10**6, "--run-dir", run]
@@ -137,7 +137,7 @@ def progress_rows(run):
         return -1
 
 
-def test_killed_workers_leave_no_trace_in_the_result(tmp_path, monkeypatch):
+def test_killed_workers_do_not_change_the_result(tmp_path, monkeypatch):
     env, options = "CartPole-v1", {"max_episode_steps": 60, "generations": 8, "population": 32}
     trained(tmp_path / "calm", env, 0, **options)
     deaths, chance = [], random.Random(7)
@@ -177,7 +177,7 @@ def kill(pid, deaths):
     deaths.append(pid)
 
 
-def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path):
+def test_a_run_killed_before_its_first_checkpoint_restarts_on_resume(tmp_path):
     whole = trained(tmp_path / "whole", "CartPole-v1", 0)
     run = tmp_path / "run"
     (run / "checkpoints").mkdir(parents=True)

@@ -35,7 +35,7 @@ def digest(folder, seed, workers):
     return run.summary["params_sha256"]
 
 
-def test_four_threads_train_as_one_does(tmp_path):
+def test_training_in_four_threads_equals_training_in_one(tmp_path):
     alone = {seed: digest(tmp_path / f"alone{seed}", seed, 0) for seed in range(2)}
     before = process_state()
     start = threading.Barrier(4)
@@ -50,7 +50,7 @@ def test_four_threads_train_as_one_does(tmp_path):
     assert process_state() == before
 
 
-def test_threads_that_leave_in_another_order_restore_what_was_there():
+def test_threads_that_leave_in_a_different_order_restore_the_setting():
     # The first comes in, the second comes in, the first leaves, the second leaves.
     for context in (quiet, one_thread):
         before = process_state()
@@ -70,7 +70,7 @@ def test_threads_that_leave_in_another_order_restore_what_was_there():
         assert process_state() == before
 
 
-def test_one_thread_holds_while_another_leaves():
+def test_one_thread_stays_in_effect_after_a_different_thread_leaves():
     inside, leave, found = threading.Event(), threading.Event(), []
 
     def stay():

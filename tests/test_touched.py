@@ -51,7 +51,7 @@ def main(tmp_path):
     return folder
 
 
-def test_on_main_the_last_commit_and_what_is_not_committed_count(main):
+def test_on_main_the_last_commit_and_uncommitted_changes_count(main):
     assert touched(main) == ["three"]
     (main / "one").write_text("changed")
     (main / "two").unlink()
@@ -69,7 +69,7 @@ def test_on_a_branch_all_its_commits_count(main, tmp_path):
     assert touched(tmp_path / "clone") == ["five", "four"]
 
 
-def test_where_git_cannot_say_nothing_is_claimed(main, tmp_path):
+def test_touched_returns_none_without_history(main, tmp_path):
     for depth, found in (("1", None), ("2", ["three"])):
         git(tmp_path, "clone", "-q", "--depth", depth, main.as_uri(), depth)
         assert touched(tmp_path / depth) == found
@@ -77,7 +77,7 @@ def test_where_git_cannot_say_nothing_is_claimed(main, tmp_path):
     assert touched(tmp_path / "packed") is None
 
 
-def test_a_slow_test_runs_if_something_it_is_about_was_touched(request):
+def test_a_slow_test_runs_if_a_file_it_covers_was_touched(request):
     assert concerns(request.node, ROOT, [])
     request.node.add_marker(pytest.mark.slow("examples", "src/escalade/wings"))
     found = {

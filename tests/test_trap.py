@@ -26,14 +26,14 @@ def thrown(env, place, velocity):
     return np.array(way)
 
 
-def test_no_ant_leaves_through_the_back(trap):
+def test_ants_cannot_pass_the_back_wall(trap):
     free, held = (thrown(trap.make(walls=walls), (0.0, 0.0), (8.0, 0.0)) for walls in (False, True))
     assert free[:, 0].max() > trap.BEYOND
     assert held[:, 0].max() < trap.BACK - 0.25  # the radius of its body
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_no_ant_comes_in_through_a_side(trap, side):
+def test_ants_cannot_enter_through_a_side(trap, side):
     place, velocity = (1.35, (trap.HALF_WIDTH + 1) * side), (0.0, -12.0 * side)
     free, held = (thrown(trap.make(walls=walls), place, velocity) for walls in (False, True))
     assert (side * free[:, 1]).min() < 0
@@ -42,7 +42,7 @@ def test_no_ant_comes_in_through_a_side(trap, side):
     assert (side * held[beside, 1]).min() > trap.HALF_WIDTH + 0.25
 
 
-def test_the_return_is_the_way_ahead_in_metres(trap):
+def test_the_return_is_the_forward_distance_in_metres(trap):
     env = trap.make()
     env.reset(seed=3)
     began = float(env.unwrapped.data.qpos[0])

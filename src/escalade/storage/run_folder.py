@@ -124,7 +124,8 @@ class RunFolder:
             found.append("checkpoints")
         if found:
             raise InputError(
-                f"`run_dir` {self.path} contains {found[0]}, which a run would overwrite: choose a different one"
+                f"`run_dir` {self.path} contains {found[0]}, which a run would overwrite: "
+                "choose a different folder"
             )
 
     @classmethod

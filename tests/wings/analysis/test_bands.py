@@ -17,11 +17,11 @@ def curve(at, returns, solved=False):
     ("values", "expected"),
     [([3], 3), ([1, 5], 3), ([0, 1, 5], 2), ([0, 1, 2, 90], 1.5), ([9, 1, 2, 0, -50], 1), (range(12), 5.5)],
 )
-def test_a_quarter_is_left_out_at_either_end(values, expected):
+def test_the_interquartile_mean_ignores_a_quarter_at_each_end(values, expected):
     assert interquartile_mean(np.array(list(values), float)) == pytest.approx(expected)
 
 
-def test_a_run_counts_with_its_last_evaluation():
+def test_a_run_counts_with_its_most_recent_evaluation():
     steps = curve([1, 3, 5], [10, 20, 30])
     found = band([steps])
     assert (found.at[0], found.at[-1], found.runs) == (1, 5, 1)
@@ -30,7 +30,7 @@ def test_a_run_counts_with_its_last_evaluation():
     np.testing.assert_array_equal(found.low, found.high)
 
 
-def test_a_solved_run_stays_where_it_is_and_an_unsolved_one_ends_the_curve():
+def test_a_solved_run_keeps_its_value_and_an_unsolved_one_ends_the_band():
     quick, slow = curve([0, 2], [0, 100], solved=True), curve([1, 8], [0, 60])
     assert (band([quick, slow]).at[0], band([quick, slow]).at[-1]) == (1, 8)
     assert band([quick, slow]).middle[-1] == 80
@@ -38,7 +38,7 @@ def test_a_solved_run_stays_where_it_is_and_an_unsolved_one_ends_the_curve():
     assert band([quick, curve([0, 6], [0, 60], solved=True)]).at[-1] == 6
 
 
-def test_the_interval_is_that_of_runs_drawn_whole():
+def test_the_interval_resamples_whole_runs():
     chance = np.random.default_rng(1)
     returns = chance.normal(100.0, 10.0, size=40)
     found = band([curve([0, 1], [value, value + 5]) for value in returns])

@@ -40,7 +40,7 @@ def found(runs):
     return escalade.compare([*runs, runs[0]])  # named twice, it counts once
 
 
-def test_groups_are_of_one_environment_and_configuration(found):
+def test_runs_are_grouped_by_environment_and_configuration(found):
     assert [(line.env, line.label, len(line.runs)) for line in found.lines] == [
         ("CartPole-v1", "ars, sigma=0.1", 3),
         ("CartPole-v1", "ars, sigma=0.5", 2),
@@ -49,7 +49,7 @@ def test_groups_are_of_one_environment_and_configuration(found):
     assert [line.solved for line in found.lines] == [1, 0, 0]
 
 
-def test_runs_that_stopped_at_their_target_are_marked_with_the_episodes_of_their_means(runs, found):
+def test_runs_that_stopped_at_their_target_are_marked_with_their_evaluation_episodes(runs, found):
     episodes = [summary(run)["eval_episodes"] for run in runs]
     assert [(line.at_target, line.eval_episodes) for line in found.lines] == [
         (1, episodes[0] + episodes[1] + episodes[4]),
@@ -79,7 +79,7 @@ def test_methods_are_scored_across_tasks(runs, tmp_path):
     assert len(shown["profile"]["at"]) == len(shown["profile"]["middle"])
 
 
-def test_scores_are_between_the_bounds_of_their_task():
+def test_scores_are_normalized_by_the_bounds_of_their_task():
     returns = {"a": {"T": [0, 10], "U": [-1, -3]}, "b": {"T": [5, 5], "U": [-2, -4]}}
     found = score(returns, {"T": (0, 10), "U": (-5, 0)})
     first, second = found.methods
@@ -105,12 +105,12 @@ def test_scores_are_between_the_bounds_of_their_task():
         (BOUNDS, "no configuration has runs with a return on all 2 tasks.*`group_by`"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(bounds, said, runs):
+def test_invalid_bounds_are_refused(bounds, said, runs):
     with pytest.raises(InputError, match=said):
         escalade.compare(runs, normalize=bounds)
 
 
-def test_bounds_are_typed_with_their_task():
+def test_bounds_are_parsed_with_their_task():
     assert parse_bounds(["ALE/Pong-v5=-20.7,14.6", "Linear: snes=1,0"]) == {
         "ALE/Pong-v5": (-20.7, 14.6),
         "Linear: snes": (1.0, 0.0),
@@ -136,7 +136,7 @@ def test_every_format_has_the_same_numbers(runs, found, capsys):
     assert f"| ars, sigma=0.5 | 2 | {mean} |" in printed("--format", "markdown")
 
 
-def test_a_notebook_shows_tables_and_pictures(runs, found, tmp_path, monkeypatch):
+def test_comparisons_have_html_tables_and_pictures(runs, found, tmp_path, monkeypatch):
     page = found._repr_html_()
     assert page.count("<table>") == 3
     assert "ars, sigma=0.1" in page
@@ -154,7 +154,7 @@ def test_a_notebook_shows_tables_and_pictures(runs, found, tmp_path, monkeypatch
         found.to_pandas()
 
 
-def test_runs_of_modules_are_drawn_over_evaluations_of_members(tmp_path):
+def test_runs_of_evolve_are_plotted_over_member_evaluations(tmp_path):
     for seed in (1, 2):
         options = {"population": 4, "generations": 2, "eval_every": 1, "workers": 0, "verbose": False}
         options |= {"seed": seed, "run_dir": tmp_path / "runs" / f"seed{seed}"}
@@ -174,7 +174,7 @@ def test_an_optimum_is_shown_as_a_table():
     assert ", ..." in page
 
 
-def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(runs, tmp_path):
+def test_a_run_whose_last_evaluation_is_nan_is_excluded_from_means_and_named(runs, tmp_path):
     for run in runs[:2]:
         shutil.copytree(run, tmp_path / run.name)
     said = tmp_path / runs[1].name / "summary.json"
@@ -192,7 +192,7 @@ def test_a_run_whose_last_evaluation_is_no_number_is_in_no_mean_and_is_named(run
     assert method.score.value == pytest.approx(other.return_mean / 10 / 2)  # a run that diverged scores 0
 
 
-def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
+def test_runs_with_the_same_seed_are_named(tmp_path):
     options = {"preset": None, "population": 4, "workers": 0, "verbose": False, "seed": 3}
     for generations in (1, 2):
         run_dir = tmp_path / str(generations)
@@ -202,7 +202,7 @@ def test_a_seed_that_was_run_at_two_lengths_is_named(tmp_path):
     assert "runs have seed 3" not in escalade.compare(tmp_path / "1").to_markdown()
 
 
-def test_names_are_told_apart_in_a_narrow_terminal_too(found, monkeypatch):
+def test_shortened_names_remain_distinct_in_a_narrow_terminal(found, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     shown = str(found)
     assert repr(found) == shown

@@ -19,7 +19,7 @@ def plot(*arguments, to):
     return drawn(to)
 
 
-def test_seeds_become_one_curve_and_configurations_stand_beside_each_other(sigmas, tmp_path, capsys):
+def test_seeds_share_a_curve_and_configurations_get_one_each(sigmas, tmp_path, capsys):
     written = plot(sigmas / "0.1", to=tmp_path / "seeds.svg")
     assert {"ars (2 runs)", "training steps"} <= set(written)
     written = plot(sigmas, to=tmp_path / "both.svg")
@@ -29,18 +29,18 @@ def test_seeds_become_one_curve_and_configurations_stand_beside_each_other(sigma
     assert capsys.readouterr().out.split() == [str(tmp_path / "seeds.svg"), str(tmp_path / "both.svg")]
 
 
-def test_one_run_is_drawn_in_full(sigmas, tmp_path):
+def test_a_single_run_is_plotted_in_full(sigmas, tmp_path):
     assert "population mean" in plot(sigmas / "0.1" / "seed1", to=tmp_path / "one.svg")
 
 
-def test_a_run_and_its_curve_say_that_members_ran_shorter_episodes(tmp_path, capsys):
+def test_a_plot_notes_that_members_ran_shorter_episodes(tmp_path, capsys):
     options = {"preset": None, "policy": "linear", "population": 4, "workers": 0, "generations": 2}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", cutoff=5, eval_every=1, **options)
     assert "members' episodes are cut (cutoff 5)" in capsys.readouterr().out
     assert "population mean, episodes cut short" in plot(run.folder.path, to=tmp_path / "cut.svg")
 
 
-def test_what_tells_curves_apart_and_what_they_are_called(sigmas, tmp_path):
+def test_curves_can_be_grouped_and_labelled(sigmas, tmp_path):
     every = plot(sigmas, "--group-by", "seed", "--x", "seconds", to=tmp_path / "c.svg")
     assert {"seed=1 (2 runs)", "seed=2 (2 runs)", "seconds of training"} <= set(every)
     named = plot(
@@ -68,7 +68,7 @@ def test_a_run_without_an_evaluation_is_left_out_and_named(sigmas, tmp_path, cap
         ("--labels one,one", ["--labels", "pass distinct names for"]),
     ],
 )
-def test_wrong_input_is_one_line(typed, fragments, sigmas, capsys):
+def test_wrong_input_is_reported_in_one_line(typed, fragments, sigmas, capsys):
     assert cli.main(["plot", str(sigmas), *typed.split()]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1

@@ -19,7 +19,7 @@ def labels(tmp_path, *configurations, **grouping):
     return [group.label for group in group_runs(folders, **grouping)]
 
 
-def test_a_label_leaves_out_what_the_strategy_does_not_have(tmp_path):
+def test_a_label_omits_options_that_the_strategy_lacks(tmp_path):
     runs = (
         {"strategy": "cma-es", "sigma": 0.5},
         {"strategy": "openai-es:optimizer=sgd", "sigma": 0.1, "lr": 0.01},
@@ -40,7 +40,7 @@ def test_a_label_leaves_out_what_the_strategy_does_not_have(tmp_path):
     assert labels(tmp_path / "d", *runs[:2], group_by=["optimizer"]) == ["optimizer=default", "optimizer=sgd"]
 
 
-def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):
+def test_labels_are_rounded_and_duplicates_are_numbered(tmp_path):
     sigmas = (0.1 + 0.2, 0.012345678, 0.012345679)
     assert labels(tmp_path, *({"sigma": sigma} for sigma in sigmas)) == [
         "ars, sigma=0.3",
@@ -49,7 +49,7 @@ def test_a_label_rounds_and_the_same_words_are_told_apart(tmp_path):
     ]
 
 
-def test_runs_that_were_evaluated_again_are_of_the_same_configuration(tmp_path):
+def test_reevaluated_runs_belong_to_the_same_configuration(tmp_path):
     options = {"max_episode_steps": 5, "run_dir": tmp_path}
     escalade.train("CartPole-v1", seeds=range(2), **SMALL | options)
     escalade.resume(tmp_path / "seed1", eval_episodes=3, eval_every=2, verbose=False)
@@ -62,7 +62,7 @@ def test_runs_that_were_evaluated_again_are_of_the_same_configuration(tmp_path):
     assert [(run.summary["eval_episodes"], run.summary["generations"]) for run in runs] == [(4, 1)] * 2
 
 
-def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):
+def test_shell_globs_may_match_runs_and_files_inside_them(tmp_path):
     for name in ("one", "series/two"):
         escalade.train("CartPole-v1", run_dir=tmp_path / name, **SMALL)
     named = sorted(tmp_path.glob("*/*"))
@@ -71,7 +71,7 @@ def test_a_shells_stars_name_runs_and_what_is_in_them(tmp_path):
     assert [folder.path.name for folder in find_runs([*named, tmp_path / "one"])] == ["two", "one"]
 
 
-def test_strategies_and_sizes_of_modules_are_lines_of_one_task(tmp_path):
+def test_strategies_and_module_sizes_are_groups_of_one_task(tmp_path):
     for size, strategy in [(2, "openai-es"), (3, "openai-es"), (2, "snes")]:
         folder = tmp_path / f"{strategy}-{size}"
         options = {"population": 4, "generations": 1, "strategy": strategy, "run_dir": folder}
@@ -82,7 +82,7 @@ def test_strategies_and_sizes_of_modules_are_lines_of_one_task(tmp_path):
     assert sorted(group.label for group in groups) == sizes
 
 
-def test_networks_of_ones_own_are_told_apart_by_their_parameters(tmp_path):
+def test_custom_networks_are_distinguished_by_their_parameters(tmp_path):
     options = {name: value for name, value in SMALL.items() if name != "policy"}
     for size in (2, 3):
         network = nn.Sequential(nn.Linear(4, size), nn.Linear(size, 2))
@@ -92,7 +92,7 @@ def test_networks_of_ones_own_are_told_apart_by_their_parameters(tmp_path):
     assert [label.partition("parameters=")[2] for label in labels] == ["16", "23", ""]
 
 
-def test_the_order_of_keys_tells_no_runs_apart(tmp_path):
+def test_the_order_of_keys_does_not_distinguish_runs(tmp_path):
     strategies = ("openai-es:optimizer=sgd,momentum=0.5", "openai-es:momentum=0.5,optimizer=sgd")
     runs = [{"strategy": each, "lr": 0.1, "seed": seed} for seed, each in enumerate(strategies)]
     assert len(labels(tmp_path, *runs)) == 1

@@ -30,7 +30,7 @@ def run(tmp_path_factory):
     return escalade.train("CartPole-v1", run_dir=str(folder), **options)
 
 
-def test_a_run_leaves_a_curve(run):
+def test_a_run_writes_a_learning_curve(run):
     picture = imageio.imread(run.folder.curve)
     assert picture.shape[0] >= 400
     assert picture.shape[1] >= 800
@@ -38,7 +38,7 @@ def test_a_run_leaves_a_curve(run):
 
 
 @pytest.mark.filterwarnings("ignore:.*returned nan:RuntimeWarning")
-def test_runs_of_evolve_and_runs_without_numbers_leave_a_curve(tmp_path):
+def test_runs_of_evolve_and_runs_without_finite_returns_write_a_curve(tmp_path):
     options = {"population": 4, "generations": 3, "verbose": False}
     escalade.evolve(torch.nn.Linear(1, 1), lambda module: 0.0, run_dir=tmp_path / "a", **options)
     env = "tests.environments:Diverges-v0"
@@ -48,7 +48,7 @@ def test_runs_of_evolve_and_runs_without_numbers_leave_a_curve(tmp_path):
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
-def test_a_curve_is_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
+def test_a_curve_can_be_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
     plot_run(run.folder.path, tmp_path / f"c.{ending}")
     drawn = (tmp_path / f"c.{ending}").read_bytes()
     assert drawn.startswith(start)
@@ -62,7 +62,7 @@ def test_a_curve_is_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
 # imageio leaves it to the collector to close the pipes of the film that is read back.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("ending", ["gif", "mp4"])
-def test_a_film_has_a_frame_a_step(ending, run, tmp_path, monkeypatch):
+def test_a_film_has_one_frame_per_step(ending, run, tmp_path, monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     output = tmp_path / f"film.{ending}"
     total, steps = escalade.render(run.folder.path, output, seed=3, max_steps=12)
@@ -87,7 +87,7 @@ class Lost:
         raise RuntimeError("which way?")
 
 
-def test_an_episode_on_film_is_the_episode_of_its_seed(tmp_path):
+def test_a_filmed_episode_equals_the_episode_of_its_seed(tmp_path):
     total, steps = record_episode(resolve("CartPole-v1"), Still(), tmp_path / "f.gif", seed=5)
     env = gymnasium.make("CartPole-v1")
     env.reset(seed=5)
@@ -98,7 +98,7 @@ def test_an_episode_on_film_is_the_episode_of_its_seed(tmp_path):
     assert (total, steps) == (expected, expected)
 
 
-def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(tmp_path, monkeypatch):
+def test_a_film_with_frame_skip_plays_at_the_speed_of_the_environment(tmp_path, monkeypatch):
     rates = []
     monkeypatch.setattr(video, "_write_gif", lambda output, frames, rate: rates.append(rate))
     for skip in (None, 4):
@@ -107,7 +107,7 @@ def test_a_film_of_skipped_frames_has_the_speed_of_the_environment(tmp_path, mon
     assert rates == [50, 12.5]
 
 
-def test_a_film_that_fails_leaves_nothing(tmp_path):
+def test_a_failed_film_leaves_no_file(tmp_path):
     with pytest.raises(EnvironmentFailure, match="which way"):
         record_episode(resolve("CartPole-v1"), Lost(), tmp_path / "f.gif")
     with pytest.raises(InputError, match=r"\.mp4 or \.gif"):
@@ -122,13 +122,13 @@ def texts(picture):
     return re.findall(r"<!-- (.*?) -->", picture.read_text())
 
 
-def test_a_run_is_drawn_with_its_members_and_its_evaluations(run, tmp_path):
+def test_a_plot_of_a_run_shows_members_and_evaluations(run, tmp_path):
     plot_run(run.folder.path, tmp_path / "c.svg", 400.0, "pole")
     written = texts(tmp_path / "c.svg")
     assert {"pole", "training steps", "evaluation", "population mean", "target 400"} <= set(written)
 
 
-def test_the_band_is_of_percentiles_where_there_are_any(run, tmp_path):
+def test_the_band_shows_percentiles_if_available(run, tmp_path):
     shutil.copytree(run.folder.path, tmp_path / "run")
     heading = "generation,return_q05,return_q25,return_q50,return_q75,return_q95\n"
     (tmp_path / "run" / "population.csv").write_text(heading + "1,9,10,11,12,13\n2,9,10,11,12,13\n")
@@ -148,7 +148,7 @@ def limits(*curves, around=()):
     return *axes.get_ylim(), [text.get_text() for text in axes.texts]
 
 
-def test_an_axis_holds_the_curves_and_says_what_it_cuts():
+def test_an_axis_fits_the_curves_and_notes_what_it_clips():
     low, high, said = limits(range(100))
     assert (low < 0, high > 99, said) == (True, True, [])
     low, high, said = limits([-6000, *range(100)])  # one value beyond all others
@@ -163,7 +163,7 @@ def test_an_axis_holds_the_curves_and_says_what_it_cuts():
     assert low < 7 < high
 
 
-def test_a_target_far_from_the_curves_is_named_and_does_not_press_them_flat(run, tmp_path):
+def test_a_distant_target_is_named_and_does_not_flatten_the_curves(run, tmp_path):
     axes = Figure().subplots()
     assert fit_returns(axes, [np.arange(100.0)], [250.0])
     assert axes.get_ylim()[1] > 250
@@ -173,13 +173,13 @@ def test_a_target_far_from_the_curves_is_named_and_does_not_press_them_flat(run,
     assert "target 1,000,000 (outside of the axis)" in texts(tmp_path / "c.svg")
 
 
-def test_curves_differ_for_eyes_that_see_no_colour():
+def test_curves_are_distinguishable_without_colour():
     styles = [style(number) for number in range(28)]
     assert len({(one["color"], str(one["linestyle"])) for one in styles}) == 28
     assert len({str(one["linestyle"]) for one in styles[:4]}) == 4
 
 
-def test_a_smoothed_point_is_the_mean_of_the_last_ones():
+def test_a_smoothed_point_is_the_mean_of_the_last_points():
     values = np.array([1.0, 3.0, np.nan, 5.0, 7.0])
     np.testing.assert_allclose(smoothed(values, 2), [1, 2, np.nan, 5, 6])
     np.testing.assert_array_equal(smoothed(values, 1), values)
@@ -188,12 +188,12 @@ def test_a_smoothed_point_is_the_mean_of_the_last_ones():
     np.testing.assert_allclose(smoothed(diverged, 2)[2:], [100, 200])
 
 
-def test_no_label_is_one_that_matplotlib_leaves_out_of_a_legend():
+def test_labels_that_start_with_an_underscore_stay_in_the_legend():
     assert [_wrapped(label).startswith("_") for label in ("_old", "new_", "__")] == [False] * 3
     assert _wrapped("new_") == "new_"
 
 
-def test_an_area_without_a_label_is_not_told_in_words():
+def test_an_area_without_a_label_is_not_described():
     edge = np.zeros(2)
     chart = Chart("pole", "steps", areas=[Area("", edge, edge, edge), Area("spread", edge, edge, edge)])
     assert chart.describe() == "Over steps. spread."

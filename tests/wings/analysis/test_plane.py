@@ -20,7 +20,7 @@ def archived(behaviours):
         ([[0, 1, 8], [9, 9, 9], [2, 3, 8.0]], ([0, 2], [1, 3])),
     ],
 )
-def test_a_centre_has_a_way_through_its_first_two_numbers(behaviours, way):
+def test_the_path_of_a_center_has_its_first_two_coordinates(behaviours, way):
     first, _ = paths(archived(behaviours)).lines
     np.testing.assert_array_equal((first.at, first.values), way)
 
@@ -33,7 +33,7 @@ def test_a_centre_has_a_way_through_its_first_two_numbers(behaviours, way):
         ([[value / 99, 0.0] for value in range(100)], [*np.repeat(range(1, CELLS), 5), *[CELLS] * 5]),
     ],
 )
-def test_coverage_counts_cells_of_behaviours_and_never_of_time(behaviours, cells):
+def test_coverage_counts_cells_of_behaviour_coordinates_only(behaviours, cells):
     generations = np.arange(1.0, len(behaviours) + 1)
     curves = Curves({"generation": generations, "env_steps": 10 * generations})
     (line,) = coverage(archived(behaviours), curves, "steps").lines

@@ -35,7 +35,7 @@ def ended(summary):
         ({"stop_reason": "seconds", "solved": False, "generations": 1}, 1, "the same 1 update of the centre"),
     ],
 )
-def test_whatever_ended_a_run_a_command_counts_its_updates(summary, count, said):
+def test_a_command_repeats_the_updates_of_a_run_for_every_stop_reason(summary, count, said):
     (_, own), (title, same) = ended(summary).commands()
     assert said in title
     assert parsed(own) == CONFIG
@@ -44,12 +44,12 @@ def test_whatever_ended_a_run_a_command_counts_its_updates(summary, count, said)
 
 
 @pytest.mark.parametrize("summary", [{}, {"stop_reason": "solved", "solved": True, "generations": 1}])
-def test_a_run_without_an_update_has_its_own_command_alone(summary):
+def test_a_run_without_updates_has_only_its_own_command(summary):
     ((_, own),) = ended(summary).commands()
     assert parsed(own) == CONFIG
 
 
-def test_a_network_of_ones_own_has_no_command(tmp_path):
+def test_a_run_with_a_custom_network_has_no_command(tmp_path):
     options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
     escalade.train("CartPole-v1", network=torch.nn.Linear(4, 2), run_dir=tmp_path, **options)
     ((words, command),) = Reported(read_facts(RunFolder(tmp_path)), "r").commands()

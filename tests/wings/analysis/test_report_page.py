@@ -66,7 +66,7 @@ def page(runs):
     return runs / "a.html"
 
 
-def test_the_page_refers_to_nothing_outside_it(page):
+def test_the_page_has_no_external_references(page):
     found = Page(page.read_text())
     assert found.references
     assert all(reference.startswith("data:") for reference in found.references)
@@ -77,7 +77,7 @@ def test_the_page_refers_to_nothing_outside_it(page):
     assert all("from " in words for words in found.charts)
 
 
-def test_the_page_says_what_the_runs_were_and_where_they_differ(page, runs):
+def test_the_page_lists_the_runs_and_their_differences(page, runs):
     text = " ".join(Page(page.read_text()).text)
     for words in ("CartPole-v1", "Return of evaluations", "Rank of the unperturbed policy", "Sigma"):
         assert words in text
@@ -88,7 +88,7 @@ def test_the_page_says_what_the_runs_were_and_where_they_differ(page, runs):
     assert f"--generations {summary['generations']}" in text  # the clock ended it: its bits need a number
 
 
-def test_the_last_command_of_the_page_gives_the_same_bits(runs):
+def test_the_last_command_of_the_page_reproduces_the_run(runs):
     folder = RunFolder(runs / "seed1")
     summary = folder.read_summary()
     _, again = Reported(read_facts(folder), "seed1").commands()[-1]
@@ -109,7 +109,7 @@ def test_the_last_command_of_the_page_gives_the_same_bits(runs):
         {"engine": "ray", "worker_resources": {"CPU": 2}, "hidden": (3, 5), "seconds": 2.5, "workers": 0},
     ],
 )
-def test_a_command_that_is_typed_gives_the_config_back(options):
+def test_a_printed_command_parses_to_the_same_config(options):
     config = Config(env="CartPole-v1", **options)
     words = shlex.split(train_command(config))
     assert words[:3] == ["escalade", "train", "CartPole-v1"]
@@ -119,7 +119,7 @@ def test_a_command_that_is_typed_gives_the_config_back(options):
     )  # "none" is said: that run may skip some
 
 
-def test_what_a_run_is_called_is_text_and_no_markup(runs, tmp_path):
+def test_names_of_runs_are_escaped(runs, tmp_path):
     folder = tmp_path / "<script>alert(1)</script>&"
     folder.mkdir(parents=True)
     for name in ("config.toml", "progress.csv"):
@@ -131,7 +131,7 @@ def test_what_a_run_is_called_is_text_and_no_markup(runs, tmp_path):
     assert "the run has not ended" in text
 
 
-def test_a_run_of_evolve_and_a_film_are_reported(tmp_path):
+def test_a_report_contains_a_run_of_evolve_and_a_film(tmp_path):
     def fitness(module):
         return -float(sum(parameter.square().sum() for parameter in module.parameters()))
 
@@ -158,7 +158,7 @@ def test_the_best_policy_is_filmed_on_request(runs, tmp_path):
         (["seed0", "--x", "days"], "--x 'days' must be one of steps, seconds, generations"),
     ],
 )
-def test_a_mistake_is_one_line(arguments, message, runs, monkeypatch, capsys):
+def test_a_mistake_is_reported_in_one_line(arguments, message, runs, monkeypatch, capsys):
     monkeypatch.chdir(runs)
     assert main(["report", *arguments]) == 2
     assert message in capsys.readouterr().err
@@ -166,7 +166,7 @@ def test_a_mistake_is_one_line(arguments, message, runs, monkeypatch, capsys):
         escalade.report([])
 
 
-def test_a_chart_says_its_numbers_in_words_and_is_drawn_the_same_again():
+def test_a_chart_has_a_text_description_and_is_deterministic():
     at = np.arange(100.0)
     line = Line("<evaluation>", at, np.where(at == 50, -2.5e9, at), 3)
     chart = Chart("Return & more", "steps", [line], [Area("band", at, at - 1, at + 1, 9)], 9e3)
@@ -177,7 +177,7 @@ def test_a_chart_says_its_numbers_in_words_and_is_drawn_the_same_again():
     assert 'class="plot"' in chart_html(Chart("none", "steps", [Line("a", at[:1], at[:1])]))
 
 
-def test_a_run_that_has_just_begun_is_reported_without_its_tables(runs, tmp_path):
+def test_a_run_without_rows_is_reported_without_tables(runs, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.toml").write_bytes((runs / "seed0" / "config.toml").read_bytes())
@@ -187,7 +187,7 @@ def test_a_run_that_has_just_begun_is_reported_without_its_tables(runs, tmp_path
     assert "Over evaluations of members." in text
 
 
-def test_a_search_for_novelty_shows_its_archive_and_members_that_ran_shorter_episodes(tmp_path):
+def test_a_report_of_a_novelty_search_shows_archive_and_shortened_episodes(tmp_path):
     search = {"behaviour": "observation:0,1", "novelty": "ns", "strategy": "openai-es", "cutoff": 5}
     own = {"run_dir": tmp_path / "run", "verbose": False, "workers": 0, "generations": 2}
     ran = escalade.train("CartPole-v1", **OPTIONS | search | own)
@@ -203,7 +203,7 @@ def test_a_report_without_matplotlib_is_refused_in_one_line(runs, tmp_path, monk
     assert "a report needs matplotlib; install the extra 'plot' of escalade" in capsys.readouterr().err
 
 
-def test_of_workers_the_spread_is_drawn(runs, tmp_path):
+def test_a_report_charts_the_spread_of_many_workers(runs, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     for name in ("config.toml", "progress.csv"):
@@ -216,13 +216,13 @@ def test_of_workers_the_spread_is_drawn(runs, tmp_path):
     assert "median of workers: from 50.5 to 50.5" in text
 
 
-def test_nothing_is_filmed_where_there_is_nothing_to_report(tmp_path):
+def test_nothing_is_filmed_without_progress_to_report(tmp_path):
     with pytest.raises(InputError, match=r"has no progress\.csv"):
         escalade.report("zoo:CartPole-v1", output=tmp_path / "x.html", video=True)
     assert not (ZOO / "CartPole-v1" / "video.mp4").exists()
 
 
-def test_a_report_of_several_configurations_begins_with_their_comparison(sigmas, tmp_path):
+def test_a_report_of_several_configurations_starts_with_a_comparison(sigmas, tmp_path):
     text = escalade.report(sigmas, tmp_path / "r.html").read_text()
     found = escalade.compare(sigmas)
     first, _, rest = text.partition("</section>")

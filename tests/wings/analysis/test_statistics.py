@@ -14,13 +14,13 @@ FIRST = [np.array([0.0, 0.5, 1.0, 0.3]), np.array([0.2, 0.9])]  # two tasks, of 
 SECOND = [np.array([0.5, 0.5]), np.array([0.1, 0.2, 1.5])]
 
 
-def test_a_profile_is_the_share_above_each_threshold_and_tasks_count_the_same():
+def test_a_performance_profile_weights_tasks_equally():
     found = performance_profile(FIRST, np.array([0.0, 0.3, 0.9]))
     # above 0: 3 of 4 and 2 of 2; above 0.3: 2 of 4 and 1 of 2; above 0.9: 1 of 4 and 0 of 2
     np.testing.assert_allclose(found, [(3 / 4 + 1) / 2, (2 / 4 + 1 / 2) / 2, (1 / 4 + 0) / 2])
 
 
-def test_improvement_counts_pairs_of_a_task_and_ties_as_a_half():
+def test_probability_of_improvement_counts_ties_as_half():
     # task 1: 1.0 beats both, 0.5 ties with both: 3 of 8; task 2: 0.2 beats one and ties with one, 0.9 beats
     # two: 3.5 of 6
     expected = (3 / 8 + 3.5 / 6) / 2
@@ -28,7 +28,7 @@ def test_improvement_counts_pairs_of_a_task_and_ties_as_a_half():
     assert probability_of_improvement(SECOND, FIRST) == pytest.approx(1 - expected)
 
 
-def test_the_numbers_are_those_of_rliable():
+def test_statistics_match_rliable():
     """Rliable 1.2.0 beside pandas 2.3.3, on the same arrays; its interval is of other draws."""
     chance = np.random.default_rng(0)
     a, b = chance.normal(0.5, 0.3, (7, 4)), chance.normal(0.6, 0.3, (5, 4))
@@ -41,7 +41,7 @@ def test_the_numbers_are_those_of_rliable():
     np.testing.assert_allclose(interval(interquartile_score, first), [0.36771078, 0.56330989], atol=0.01)
 
 
-def test_the_bootstrap_is_stratified_and_repeats():
+def test_the_bootstrap_is_stratified_and_deterministic():
     """Runs stay in their task: where the runs of each task are equal, nothing varies."""
     tasks = [np.zeros(5), np.ones(5)]
     assert interval(interquartile_score, tasks) == (0.5, 0.5)

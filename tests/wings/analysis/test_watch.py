@@ -31,7 +31,7 @@ def once(run, capsys):
     return code, capsys.readouterr().out
 
 
-def test_a_run_is_followed_from_before_its_first_row_to_its_end(tmp_path, capsys):
+def test_watch_follows_a_run_from_before_its_first_row_to_its_end(tmp_path, capsys):
     arguments, marker = halting(tmp_path)
     run = tmp_path / "run"
     with running(*arguments, "--generations", 6, cwd=tmp_path) as trained:
@@ -57,7 +57,7 @@ def test_a_run_is_followed_from_before_its_first_row_to_its_end(tmp_path, capsys
     assert " left" not in said
 
 
-def test_a_run_that_was_killed_is_called_so(tmp_path):
+def test_watch_reports_a_killed_run(tmp_path):
     arguments, _ = halting(tmp_path)
     run = tmp_path / "run"
     with running(*arguments, cwd=tmp_path) as trained:
@@ -71,7 +71,7 @@ def test_a_run_that_was_killed_is_called_so(tmp_path):
             assert watching.err == ""
 
 
-def test_a_run_that_failed_is_called_so(tmp_path, capsys):
+def test_watch_reports_a_failed_run(tmp_path, capsys):
     run = tmp_path / "run"
 
     def fail(view):
@@ -86,12 +86,12 @@ def test_a_run_that_failed_is_called_so(tmp_path, capsys):
     assert "the run failed without writing a summary; to resume: escalade resume" in said
 
 
-def test_what_is_no_run_costs_one_line(tmp_path, capsys):
+def test_a_folder_that_is_not_a_run_is_reported_in_one_line(tmp_path, capsys):
     assert cli.main(["watch", str(tmp_path)]) == 2
     assert capsys.readouterr() == ("", f"escalade: {tmp_path} is not a run folder: it has no config.toml\n")
 
 
-def test_a_run_of_evolve_is_followed_as_one_that_may_minimise(tmp_path, capsys):
+def test_watch_follows_a_minimizing_run_of_evolve(tmp_path, capsys):
     def error(module):
         return float(module.weight.abs().sum())
 

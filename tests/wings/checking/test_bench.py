@@ -11,7 +11,7 @@ SHORT = ["--workers", "1", "--rounds", "1", "--turn-seconds", "0.01", "--populat
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
-def test_training_is_measured_beside_the_simulator(backend, capsys):
+def test_bench_measures_training_and_the_simulator(backend, capsys):
     assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--backend", backend, *SHORT]) == 0
     found = json.loads(capsys.readouterr().out)
     assert min(found["useful"], found["raw"]) > 0
@@ -19,7 +19,7 @@ def test_training_is_measured_beside_the_simulator(backend, capsys):
     assert (found["backend"], found["workers"], found["population"]) == (backend, 1, 4)
 
 
-def test_what_a_preset_has_that_is_not_measured_is_left_out(capsys):
+def test_bench_ignores_preset_options_that_it_does_not_measure(capsys):
     """A user who types no --cutoff cannot leave it out."""
     cut = ["--max-episode-steps", "20", "--strategy", "ars:top_directions=2"]
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT]) == 0
@@ -31,12 +31,12 @@ def test_what_a_preset_has_that_is_not_measured_is_left_out(capsys):
 
 
 @pytest.mark.parametrize("seconds", ["none", "inf", "0", "-1"])
-def test_a_turn_has_an_end(seconds, capsys):
+def test_turn_seconds_must_be_positive_and_finite(seconds, capsys):
     assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--turn-seconds", seconds]) == 2
     assert "seconds" in capsys.readouterr().err
 
 
-def test_a_cluster_is_not_measured(monkeypatch, capsys):
+def test_bench_refuses_a_cluster(monkeypatch, capsys):
     monkeypatch.setattr(measuring, "start_engine", lambda *how: pytest.fail("a cluster is started"))
     assert cli.main(["bench", "CartPole-v1", "--preset", "none", "--engine", "ray", *SHORT]) == 2
     assert capsys.readouterr().err == (

@@ -28,7 +28,7 @@ def found(env, name=None, **options):
 
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1", "tests.environments:Walk-v0"])
-def test_good_environments_are_good(env):
+def test_good_environments_pass(env):
     report, findings = found(env)
     assert report.ok
     assert list(findings) == ["spaces", "gymnasium's rules", "steps", "purity", "speed"]
@@ -51,7 +51,7 @@ def test_good_environments_are_good(env):
         ("Pays-v0", {"form": "two"}, "speed", "reward must be one number"),
     ],
 )
-def test_what_fails_is_said(env, kwargs, name, said):
+def test_failures_are_reported(env, kwargs, name, said):
     report, finding = found(f"tests.environments:{env}", name, env_kwargs=kwargs)
     assert finding.status == "failed"
     assert not report.ok
@@ -67,7 +67,7 @@ def test_what_fails_is_said(env, kwargs, name, said):
         ("Tiny-v0", {"env_kwargs": {"action": "half"}}, "spaces", "some actions are unbounded"),
     ],
 )
-def test_what_is_doubtful_is_warned_of(env, options, name, said):
+def test_doubtful_behaviour_is_a_warning(env, options, name, said):
     report, finding = found(f"tests.environments:{env}", name, **options)
     assert (report.ok, finding.status) == (True, "warning")
     assert said in finding.detail
@@ -102,12 +102,12 @@ class Leaves(Walk):
 
 
 @pytest.mark.parametrize("env", [Reuses, "tests.environments:OwnGenerator-v0"])
-def test_what_gymnasium_refuses_and_training_takes_is_a_warning(env):
+def test_what_only_gymnasium_rejects_is_a_warning(env):
     report, finding = found(env, "gymnasium's rules")
     assert (report.ok, finding.status) == (True, "warning")
 
 
-def test_an_environment_that_leaves_its_seed_has_failed():
+def test_an_environment_that_ignores_its_seed_fails():
     report, finding = found(Leaves, "purity")
     assert (report.ok, finding.status, "super().reset(seed=seed)" in finding.detail) == (
         False,
@@ -121,7 +121,7 @@ class Slips(Walk):
         raise KeyError("no \x1b[33mwheel")
 
 
-def test_an_exception_of_the_environment_comes_with_its_place():
+def test_an_exception_of_the_environment_names_its_line():
     _, findings = found(Slips)
     for name in ("gymnasium's rules", "steps", "speed"):
         assert re.fullmatch(r"KeyError: 'no .*wheel' \(line \d+ of test_check.py\)", findings[name].detail)
@@ -151,7 +151,7 @@ class Emulator(Walk):
         self.alive.remove(self)
 
 
-def test_an_emulator_that_may_exist_once_is_warned_of():
+def test_an_emulator_limited_to_one_instance_is_a_warning():
     report, finding = found(Emulator, "purity")
     assert (report.ok, finding.status) == (True, "warning")
     assert "(RuntimeError: only one emulator may exist): use `num_envs=1`" in finding.detail
@@ -168,12 +168,12 @@ class Barred(Masked):
         return self._given()
 
 
-def test_legal_actions_are_played_from_the_first_step_on():
+def test_only_legal_actions_are_taken_from_the_first_step():
     report, findings = found(Barred)
     assert report.ok, findings
 
 
-def test_options_are_heeded():
+def test_check_respects_its_options():
     _, finding = found(
         "tests.environments:Walk-v0", "steps", env_kwargs={"end": "never"}, max_episode_steps=9
     )
@@ -188,7 +188,7 @@ def test_options_are_heeded():
         escalade.check(3)
 
 
-def test_the_command_prints_a_verdict_and_its_exit_code_says_it(capsys):
+def test_the_command_prints_a_verdict_and_sets_the_exit_code(capsys):
     from escalade.cli.main import main
 
     assert main(["check", "tests.environments:Remembers-v0"]) == 0

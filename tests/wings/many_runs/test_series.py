@@ -135,7 +135,7 @@ def test_seeds_are_typed_as_ranges_and_lists():
             parse_seeds(wrong)
 
 
-def test_wrong_input_is_one_line(call, tmp_path):
+def test_wrong_input_is_reported_in_one_line(call, tmp_path):
     (tmp_path / "a.toml").write_text('run_dir = "x"\n')
     (tmp_path / "b.toml").write_text("")
     code, out, _ = call("train", *SMALL, "--generations", 1, "--seeds", "1", "--run-dir", "many")
