@@ -22,7 +22,7 @@ def driver():
     return made
 
 
-def test_a_run_that_is_told_to_stop_says_that_it_was_stopped(tmp_path):
+def test_a_stopped_run_has_stop_reason_stopped(tmp_path):
     made = driver()
     made.stop()
     summary = made._drive(CONFIG, str(tmp_path / "far"))
@@ -31,13 +31,13 @@ def test_a_run_that_is_told_to_stop_says_that_it_was_stopped(tmp_path):
     assert made._output.getvalue().startswith("CartPole-v1: detached, stored at")
 
 
-def test_a_run_dir_that_names_no_folder_is_refused_before_a_cluster_is_asked(tmp_path):
+def test_an_invalid_run_dir_is_refused_before_connecting_to_a_cluster(tmp_path):
     config = Config(env="CartPole-v1", engine="ray", run_dir="..")
     with pytest.raises(InputError, match=r"`run_dir` .* cannot name a run"):
         start_detached(config, str(tmp_path))
 
 
-def test_the_start_is_found_from_any_folder_and_a_folder_with_files_is_refused(tmp_path, monkeypatch):
+def test_start_from_is_made_absolute_and_a_folder_with_files_is_refused(tmp_path, monkeypatch):
     """The driver's working folder is another."""
     monkeypatch.chdir(tmp_path)
     sent = []
@@ -97,7 +97,7 @@ class Cluster:
         self.killed = True
 
 
-def test_a_stop_is_said_again_to_a_driver_that_was_started_again(monkeypatch):
+def test_a_stop_request_is_repeated_to_a_restarted_driver(monkeypatch):
     lives = [("one", "first\n", False), Lost, Lost, ("two", "again\n", False), ("two", "", True)]
     cluster, said = Cluster(lives), []
     monkeypatch.setattr(detached, "_connect", lambda address: cluster)
@@ -107,7 +107,7 @@ def test_a_stop_is_said_again_to_a_driver_that_was_started_again(monkeypatch):
     assert said == ["first", "the driver was lost; the cluster is restarting it", "again"]
 
 
-def test_who_follows_a_run_that_somebody_else_has_followed_to_its_end_is_told(monkeypatch):
+def test_attaching_to_a_run_that_has_ended_is_reported(monkeypatch):
     cluster = Cluster([("one", "", False), Lost], alive=False)
     monkeypatch.setattr(detached, "_connect", lambda address: cluster)
     monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
@@ -136,7 +136,7 @@ def clock(monkeypatch):
     return slept
 
 
-def test_a_checkpoint_is_sent_once_and_again_after_a_while_if_the_storage_was_away(tmp_path, monkeypatch):
+def test_a_checkpoint_is_sent_once_and_retried_if_the_storage_was_unavailable(tmp_path, monkeypatch):
     slept, said = clock(monkeypatch), []
     (tmp_path / "checkpoints").mkdir()
     mirror = Away(1)
@@ -151,14 +151,14 @@ def test_a_checkpoint_is_sent_once_and_again_after_a_while_if_the_storage_was_aw
     assert (mirror.pushed, len(said)) == (1, 1)
 
 
-def test_a_storage_that_stays_away_is_given_up_in_the_end(monkeypatch):
+def test_a_storage_that_stays_unavailable_is_given_up(monkeypatch):
     slept = clock(monkeypatch)
     with pytest.raises(StorageFailure, match=r"the storage is away"):
         _retry(Away(1000).push, [].append)
     assert 60 < sum(slept) < 600
 
 
-def test_a_driver_waits_for_a_storage_that_is_away_at_its_start_and_goes_on_without_it(tmp_path, monkeypatch):
+def test_a_driver_waits_for_an_unavailable_storage_at_start_then_continues(tmp_path, monkeypatch):
     slept, tries = clock(monkeypatch), []
 
     def away_at_first(method):

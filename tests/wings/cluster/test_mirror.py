@@ -20,7 +20,7 @@ def names(folder):
 
 
 @pytest.mark.parametrize("kind", ["", "memory://"])
-def test_what_is_sent_comes_back(kind, tmp_path):
+def test_pushed_files_can_be_pulled(kind, tmp_path):
     url = f"{kind}{tmp_path / 'far' / 'run'}"
     here, there = tmp_path / "here", tmp_path / "there"
     assert not Mirror(there, url).pull()
@@ -37,7 +37,7 @@ def test_what_is_sent_comes_back(kind, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../taken", "checkpoints/../../taken", "linked/taken"])
-def test_a_name_that_leads_out_of_the_run_folder_is_refused(name, tmp_path):
+def test_a_name_outside_the_run_folder_is_refused(name, tmp_path):
     import fsspec
 
     far = f"memory://{tmp_path}/far"
@@ -57,7 +57,7 @@ def _stored(data):
     return MemoryFile(data=data)
 
 
-def test_a_first_push_that_was_killed_is_no_run_and_is_removed_by_the_next_life(tmp_path):
+def test_an_incomplete_first_push_is_ignored_and_removed_by_the_next_push(tmp_path):
     left = ["checkpoints/generation-000009.safetensors", "checkpoints/ten.part", "sub/config.toml"]
     write(tmp_path / "far", **dict.fromkeys(left, "1"))
     next_life = Mirror(tmp_path / "here", str(tmp_path / "far"))
@@ -69,7 +69,7 @@ def test_a_first_push_that_was_killed_is_no_run_and_is_removed_by_the_next_life(
     assert names(tmp_path / "far") == ["checkpoints/one", "config.toml"]
 
 
-def test_a_checkpoint_goes_before_what_tells_of_it(tmp_path, monkeypatch):
+def test_tables_are_pushed_before_the_checkpoint_and_config_last(tmp_path, monkeypatch):
     write(tmp_path / "here", aaa="a", checkpoints__one="1", zzz="z", **{"config.toml": "c", "zzz.csv": "t"})
     mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
     order = []
@@ -93,7 +93,7 @@ class NotSent(Exception):
     ],
     ids=["push", "pull", "occupied", "beat"],
 )
-def test_whatever_a_clouds_package_raises_is_a_storage_failure(method, use, tmp_path, monkeypatch):
+def test_any_error_of_a_cloud_package_is_a_storage_failure(method, use, tmp_path, monkeypatch):
     write(tmp_path / "here", **{"config.toml": "a"})
     mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
     mirror.push()
@@ -107,7 +107,7 @@ def test_whatever_a_clouds_package_raises_is_a_storage_failure(method, use, tmp_
         use(mirror)
 
 
-def test_a_storage_that_is_none_costs_one_line(tmp_path):
+def test_an_unusable_storage_is_reported_in_one_line(tmp_path):
     with pytest.raises(InputError, match="`storage` nonsense://x cannot be used"):
         Mirror(tmp_path, "nonsense://x")
     (tmp_path / "file").write_text("")
@@ -116,7 +116,7 @@ def test_a_storage_that_is_none_costs_one_line(tmp_path):
         Mirror(tmp_path / "here", str(tmp_path / "file" / "run")).push()
 
 
-def test_a_storage_that_is_away_does_not_hide_what_ended_the_run(tmp_path, monkeypatch):
+def test_an_unavailable_storage_does_not_hide_the_error_of_the_run(tmp_path, monkeypatch):
     mirror = Mirror(tmp_path / "here", str(tmp_path / "far"))
 
     def away(name):

@@ -75,7 +75,7 @@ RUNS = [("CartPole-v1", "gymnasium", 1), ("HalfCheetah-v5", "envpool", 3)]
 
 
 @pytest.mark.parametrize(("env", "backend", "count"), RUNS)
-def test_the_same_bits_as_here_on_one_node_and_on_three(env, backend, count, nodes, tmp_path):
+def test_results_on_one_and_three_nodes_are_identical_to_local_ones(env, backend, count, nodes, tmp_path):
     nodes.grow(count)
     options = {"preset": None, "seed": 5, "population": 12, "generations": 2, "max_episode_steps": 40}
     options |= {"eval_episodes": 3, "hidden": (8,), "backend": backend, "verbose": False}
@@ -97,7 +97,7 @@ def values(results):
     return [result[0] for result in results]
 
 
-def test_every_node_works_and_an_actor_that_dies_costs_nothing(engine, tmp_path):
+def test_every_node_works_and_a_dead_actor_is_replaced(engine, tmp_path):
     engine.run(("fine", None), 4)
     wait_until(lambda: engine.run(("fine", None), 4) and all(w.info for w in engine._workers.values()))
     before = {result[1] for result in engine.run(("fine", None), 60).in_order()}
@@ -128,7 +128,7 @@ class OfPackage:
     ],
     ids=["package", "version"],
 )
-def test_a_node_without_a_package_or_with_another_version_is_named(work, ours, said, nodes, monkeypatch):
+def test_a_node_with_a_missing_package_or_a_different_version_is_named(work, ours, said, nodes, monkeypatch):
     if ours:
         monkeypatch.setattr("escalade.wings.cluster.ray.cluster.all_versions", lambda: ours)
     made = start_engine("ray", work, 1)
@@ -139,7 +139,7 @@ def test_a_node_without_a_package_or_with_another_version_is_named(work, ours, s
         made.close()
 
 
-def test_a_run_without_room_waits_until_there_is_some(nodes):
+def test_a_run_waits_for_free_resources(nodes):
     made = start_engine("ray", Squares, 1, worker_resources={"slot": 1})
     notes = []
     made.on_note = notes.append
@@ -156,7 +156,7 @@ def test_a_run_without_room_waits_until_there_is_some(nodes):
     assert any(re.search(r"no node has room for a worker .* the run continues", note) for note in notes)
 
 
-def test_processes_of_one_actor_share_its_work(nodes, tmp_path):
+def test_processes_of_an_actor_share_its_work(nodes, tmp_path):
     nodes.grow(len(nodes.nodes) + 1, num_cpus=2, resources={"wide": 2})
     made = start_engine("ray", Squares, 1, worker_resources={"CPU": 2, "wide": 1})
     try:
@@ -212,7 +212,7 @@ class TableOf:
         pass
 
 
-def test_workers_of_a_machine_read_one_noise_table_in_its_object_store(nodes):
+def test_workers_on_a_node_share_one_noise_table_in_its_object_store(nodes):
     from escalade.perturbation import NoiseTable
 
     nodes.grow(len(nodes.nodes) + 1, num_cpus=2, resources={"two": 2})
@@ -229,7 +229,7 @@ def test_workers_of_a_machine_read_one_noise_table_in_its_object_store(nodes):
     assert {result[3] for result in results} == {float(table.values[:1000].sum())}
 
 
-def test_without_ray_it_says_how_to_get_it(tmp_path):
+def test_a_missing_ray_is_reported_with_its_install_command(tmp_path):
     result = command(
         "train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray")
     )
@@ -245,7 +245,7 @@ def test_without_ray_it_says_how_to_get_it(tmp_path):
         ("ray://127.0.0.1:10001", "must be auto or HOST:PORT of the head node"),
     ],
 )
-def test_an_address_where_nothing_is_costs_one_line(address, words, tmp_path):
+def test_an_address_without_a_cluster_is_reported_in_one_line(address, words, tmp_path):
     variables = VARIABLES | {"RAY_ADDRESS": address}
     result = command("train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=variables)
     assert result.returncode == 2
@@ -261,7 +261,7 @@ OTHER_PYTHON = """
 """
 
 
-def test_a_cluster_of_other_versions_costs_one_line(nodes, tmp_path):
+def test_a_cluster_with_different_versions_is_reported_in_one_line(nodes, tmp_path):
     script = textwrap.dedent(OTHER_PYTHON)
     result = subprocess.run(
         [sys.executable, "-c", script],
@@ -282,7 +282,7 @@ SMALL = {"preset": None, "seed": 5, "population": 12, "max_episode_steps": 40, "
 SMALL |= {"eval_episodes": 3, "backend": "gymnasium"}
 
 
-def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, tmp_path):
+def test_a_detached_run_outlives_its_driver_and_resumes_from_storage(nodes, tmp_path):
     from escalade.config.options import Config
     from escalade.wings.cluster.detached import attach, start_detached
 
@@ -308,7 +308,7 @@ def test_a_detached_run_outlives_its_driver_and_goes_on_from_its_storage(nodes, 
         attach(name, said.append, nodes.address)
 
 
-def test_a_detached_run_is_stopped_saved(nodes, tmp_path):
+def test_a_stopped_detached_run_is_saved(nodes, tmp_path):
     from escalade.config.options import Config
     from escalade.wings.cluster.detached import attach, start_detached
 

@@ -127,7 +127,7 @@ def squares(results):
 
 @pytest.mark.parametrize("items", [1, 97])
 @pytest.mark.parametrize("refills", [True, False])
-def test_results_come_once_and_in_order(items, refills):
+def test_results_arrive_once_and_in_order(items, refills):
     cluster = ListedCluster({"1": 2, "2": 1}, refills=refills)
     run = make(cluster)
     for job in (1, 2):
@@ -136,14 +136,14 @@ def test_results_come_once_and_in_order(items, refills):
     assert cluster.puts == 2  # the centre travels once a job
 
 
-def test_there_is_a_worker_for_every_place_or_as_many_as_asked_for():
+def test_there_is_one_worker_per_slot_or_the_requested_number():
     assert make(ListedCluster({"1": 2, "2": 3}))._cluster.started == 5
     assert make(ListedCluster({"1": 2, "2": 3}), workers=4)._cluster.started == 4
     # A cluster that can grow sees by requests without room that it should.
     assert make(ListedCluster({"1": 2}), workers=6)._cluster.started == 6
 
 
-def test_what_a_lost_worker_had_is_run_by_others_and_it_is_replaced():
+def test_items_of_a_lost_worker_are_run_by_others_and_it_is_replaced():
     cluster = ListedCluster({"1": 1, "2": 1})
     run = make(cluster)
     lost = []
@@ -165,7 +165,7 @@ def test_what_a_lost_worker_had_is_run_by_others_and_it_is_replaced():
     assert sum(part.env_steps for part in parts) == 2 * 20 * 7
 
 
-def test_a_node_that_leaves_and_one_that_joins_change_nothing_but_the_workers():
+def test_leaving_and_joining_nodes_change_only_the_workers():
     cluster = ListedCluster({"1": 1, "2": 2})
     run = make(cluster)
     changes = iter([lambda: cluster.lose_node("2"), lambda: cluster.rooms.update({"3": 4})])
@@ -182,7 +182,7 @@ def test_a_node_that_leaves_and_one_that_joins_change_nothing_but_the_workers():
     assert any("10.0.0.3 joined the cluster" in note for note in run.notes)
 
 
-def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
+def test_a_run_without_nodes_waits_reports_it_and_continues(monkeypatch):
     monkeypatch.setattr(fleet, "_SILENCE_SECONDS", 0.0)
     cluster = ListedCluster({"1": 0})
     run = make(cluster)
@@ -198,7 +198,7 @@ def test_without_nodes_a_run_waits_says_so_and_goes_on(monkeypatch):
     assert sum("no node has room for a worker (1 node)" in text for text in run.notes) == 1
 
 
-def test_an_answer_of_the_job_before_is_not_listened_to():
+def test_replies_of_the_previous_job_are_ignored():
     cluster = ListedCluster({"1": 1, "2": 1})
     run = make(cluster)
     run.run("job", 12)
@@ -211,7 +211,7 @@ def test_an_answer_of_the_job_before_is_not_listened_to():
     assert not any(part.lost_chunks for part in run._report.nodes.values())
 
 
-def test_what_a_worker_had_that_is_not_started_again_is_run_by_another():
+def test_items_of_a_worker_that_does_not_restart_are_run_by_a_new_one():
     cluster = ListedCluster({"1": 2}, slots=8)
     run = make(cluster)
     cluster.on_send = lambda worker, items: worker == 1 and cluster.lose(1, for_good=True)
@@ -219,7 +219,7 @@ def test_what_a_worker_had_that_is_not_started_again_is_run_by_another():
     assert sorted(run._workers) == [2, 3]
 
 
-def test_what_the_work_raises_is_raised_here():
+def test_exceptions_of_the_work_are_raised_in_the_driver():
     problems = [EnvironmentFailure("it broke"), InputError("it broke"), EngineFailure("it broke")]
     for problem in [*problems, KeyError("x")]:  # the last is none of the work's: they come as Escalade's
         cluster = ListedCluster({"1": 1})
@@ -232,7 +232,7 @@ def test_what_the_work_raises_is_raised_here():
             make(cluster).run("job", 3)
 
 
-def test_an_exception_becomes_one_that_travels_and_says_all():
+def test_an_exception_is_converted_to_a_picklable_one_with_the_full_message():
     import pickle
 
     def raised(problem, cause=None):
@@ -251,26 +251,26 @@ def test_an_exception_becomes_one_that_travels_and_says_all():
     assert (type(absent), str(absent), absent.node) == (UnfitNode, said, "n1")
 
 
-def test_workers_that_only_die_end_the_run():
+def test_a_run_ends_if_every_worker_dies():
     cluster = ListedCluster({"1": 1})
     cluster.on_send = lambda worker, items: cluster.lose(worker, "out of memory")
     with pytest.raises(EngineFailure, match=r"workers died 20 times in a row .* out of memory"):
         make(cluster).run("job", 3)
 
 
-def test_a_share_that_kills_workers_is_cut_until_it_gets_through():
+def test_a_chunk_that_kills_workers_is_split_until_it_succeeds():
     cluster = ListedCluster({"1": 1}, slots=64)
     cluster.on_send = lambda worker, items: len(items) > 2 and cluster.lose(worker)
     assert squares(make(cluster).run("job", 40)) == [item**2 for item in range(40)]
 
 
-def test_versions_differ_where_both_sides_have_them():
+def test_only_versions_known_on_both_sides_are_compared():
     ours = {"python": "3.11.7", "torch": "2.13.0"}
     assert not difference({"python": "3.11.7", "envpool": "1.0"}, ours)
     assert difference({"torch": "2.4.0"}, ours) == "torch 2.4.0 (here 2.13.0)"
 
 
-def test_a_node_that_is_not_like_the_others_is_named():
+def test_a_node_that_differs_from_the_others_is_named():
     cluster = ListedCluster({"1": 1, "2": 1})
     cluster.unfit["2"] = "has torch 2.4.0 (here 2.13.0): install"
     with pytest.raises(InputError, match=r"^node 10.0.0.2 has torch 2.4.0 \(here 2.13.0\): install$"):
@@ -287,7 +287,7 @@ def test_a_node_that_is_not_like_the_others_is_named():
     assert list(cluster.workers.values()) == ["1"]
 
 
-def test_chunks_are_a_whole_share_where_it_fits_and_pieces_otherwise():
+def test_chunks_are_whole_shares_if_they_fit_and_pieces_otherwise():
     cluster = ListedCluster({"1": 1, "2": 1}, slots=64)
     make(cluster).run("job", 100)
     assert [len(items) for _, items in cluster.sent] == [50, 50]
@@ -296,7 +296,7 @@ def test_chunks_are_a_whole_share_where_it_fits_and_pieces_otherwise():
     assert max(len(items) for _, items in cluster.sent) == 3
 
 
-def test_a_job_that_is_waited_for_too_long_is_given_up_and_the_next_one_runs():
+def test_a_job_that_times_out_is_abandoned_and_the_next_one_runs():
     cluster = ListedCluster({"1": 1})
     cluster.silent = {1}
     run = make(cluster)
@@ -316,7 +316,7 @@ def test_a_job_that_is_waited_for_too_long_is_given_up_and_the_next_one_runs():
     assert squares(run.run("job", 3)) == [0, 1, 4]
 
 
-def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
+def test_an_actor_drops_unfinished_work_when_the_next_job_arrives():
     class Endless:
         def begin(self, job):
             self.job = job
@@ -337,7 +337,7 @@ def test_an_actor_drops_work_without_an_end_when_the_next_job_comes():
     assert done.result(60).in_batches() == [([7], ["job"])]
 
 
-def test_a_chunk_that_is_asked_for_again_is_the_later_calls():
+def test_items_requested_twice_belong_to_the_later_chunk():
     feed = actor.ChunkFeed()
     feed.switch_to(1, "job")
     feed._new_job = False  # it has begun
@@ -353,7 +353,7 @@ def test_a_chunk_that_is_asked_for_again_is_the_later_calls():
     assert [results.raised for results in found] == [{0: "item 0 raised"}, {5: "item 5 raised"}]
 
 
-def test_a_work_that_broke_says_so_to_every_chunk_and_in_the_next_job():
+def test_broken_work_fails_every_chunk_and_the_next_job():
     feed, problem = actor.ChunkFeed(), EngineFailure("it broke")
     feed.switch_to(1, "job")
     chunks = [feed.add(1, [0, 1]), feed.add(1, [2])]
@@ -362,7 +362,7 @@ def test_a_work_that_broke_says_so_to_every_chunk_and_in_the_next_job():
     assert [chunk.exception(0) for chunk in [*chunks, feed.add(2, [0])]] == [problem] * 3
 
 
-def test_results_go_to_the_chunks_that_asked():
+def test_results_go_to_the_chunks_that_requested_them():
     class Mixed:
         def begin(self, job):
             pass
@@ -387,7 +387,7 @@ def test_results_go_to_the_chunks_that_asked():
     assert (answered(first), answered(second)) == ({0: 0.0, 2: 20.0}, {1: 10.0, 3: 30.0})
 
 
-def test_without_an_address_a_cluster_of_its_own_is_started(monkeypatch):
+def test_a_local_cluster_is_started_without_an_address(monkeypatch):
     class Ray:
         def is_initialized(self):
             return False
@@ -407,7 +407,7 @@ def test_without_an_address_a_cluster_of_its_own_is_started(monkeypatch):
     assert ray.address == "auto"
 
 
-def test_what_a_worker_has_to_say_is_said_with_its_nodes_name():
+def test_messages_of_a_worker_are_printed_with_the_name_of_its_node():
     cluster = ListedCluster({"1": 1})
     run = make(cluster)
     run.run("job", 12)
@@ -423,7 +423,7 @@ def test_what_a_worker_has_to_say_is_said_with_its_nodes_name():
         (KeyboardInterrupt("no"), KeyboardInterrupt, r"^no$"),
     ],
 )
-def test_a_cluster_is_closed_where_its_first_worker_cannot_be_asked_for(problem, kind, said, monkeypatch):
+def test_a_cluster_is_closed_if_its_first_worker_cannot_be_requested(problem, kind, said, monkeypatch):
     listed, closed = ListedCluster({"1": 1}), []
 
     def start_worker(avoid):
@@ -436,7 +436,7 @@ def test_a_cluster_is_closed_where_its_first_worker_cannot_be_asked_for(problem,
     assert closed == [True]
 
 
-def test_work_that_cannot_be_sent_is_refused_before_a_cluster_is_joined(tmp_path, monkeypatch):
+def test_unpicklable_work_is_refused_before_joining_a_cluster(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("escalade.wings.cluster.ray.cluster.Connection", lambda *how: opened.append(how))
     said = r"the work cannot be sent to worker processes .*use `workers=0` or `engine=threads`"

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-def test_a_run_through_faults_ends_with_the_bits_of_an_undisturbed_one(tmp_path, monkeypatch):
+def test_a_run_with_injected_faults_is_identical_to_an_undisturbed_one(tmp_path, monkeypatch):
     from benchmarks.ray_faults import VARIABLES, trial
 
     for name, value in (VARIABLES | {"PYTHONPATH": str(ROOT)}).items():

@@ -17,7 +17,7 @@ TINY = {"preset": None, "population": 4, "workers": 0, "generations": 1, "max_ep
 TINY |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}
 
 
-def test_runs_of_a_factorys_networks_have_their_policies_each_time(tmp_path):
+def test_runs_with_a_network_factory_have_their_own_policies(tmp_path):
     options = TINY | {"policy": "tests.own_code:Features", "run_dir": tmp_path / "runs"}
     for _ in range(2):  # the second time, nothing is missing
         runs = escalade.train("CartPole-v1", seeds=[0, 1], **options)
@@ -31,7 +31,7 @@ def test_runs_of_a_factorys_networks_have_their_policies_each_time(tmp_path):
         assert not torch.equal(first, second)  # a network each
 
 
-def test_a_series_of_other_layers_is_another(tmp_path, monkeypatch):
+def test_a_network_with_different_layers_starts_a_new_series(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = {"preset": None, "population": 4, "generations": 1, "workers": 0, "verbose": False}
 
@@ -47,7 +47,7 @@ def test_a_series_of_other_layers_is_another(tmp_path, monkeypatch):
     assert folders(nn.Tanh(), 1) == first  # whose weights begin at random: it goes on
 
 
-def test_classes_of_two_scripts_are_two(monkeypatch):
+def test_classes_of_the_same_name_in_two_scripts_are_different(monkeypatch):
     config = Config(env="__main__:Mine")
     told = []
     for script in ("a.py", "b.py"):
@@ -58,7 +58,7 @@ def test_classes_of_two_scripts_are_two(monkeypatch):
     assert series_folder({"config": plain}, None, user_code(plain, None)) == series_folder({"": plain}, None)
 
 
-def test_a_run_of_evolve_in_the_place_of_a_seed_is_refused(tmp_path):
+def test_a_run_of_evolve_in_the_folder_of_a_seed_is_refused(tmp_path):
     def fitness(module):
         return -float(module.weight.square().sum())
 

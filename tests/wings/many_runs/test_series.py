@@ -52,7 +52,7 @@ def digests(folder):
     }
 
 
-def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
+def test_runs_of_seeds_are_ordinary_runs_and_the_same_command_resumes_them(call, tmp_path):
     code, out, _ = call("train", *SMALL, "--seeds", "0-1", "--generations", 2)
     assert (code, begun(out)) == (0, ["1 of 2 starts", "2 of 2 starts"])
     (folder,) = tmp_path.glob("runs/CartPole-v1/*")
@@ -76,7 +76,7 @@ def test_seeds_are_ordinary_runs_and_the_same_command_goes_on(call, tmp_path):
     assert digests(tmp_path / "alone").popitem()[1] == digests(folder)["seed2"]
 
 
-def test_options_that_a_run_settles_do_not_tell_it_from_its_series(call):
+def test_options_that_a_run_resolves_do_not_start_a_new_series(call):
     train = ["train", "CartPole-v1", "--preset", "none", "--workers", "0", "--population", "4"]
     train += ["--generations", "1", "--seeds", "0"]
     for done in (["1 of 1 starts"], []):
@@ -84,7 +84,7 @@ def test_options_that_a_run_settles_do_not_tell_it_from_its_series(call):
         assert (code, begun(out)) == (0, done)
 
 
-def test_ctrl_c_while_a_run_writes_its_last_files_begins_no_other(call, tmp_path, monkeypatch):
+def test_ctrl_c_while_a_run_writes_its_last_files_starts_no_further_run(call, tmp_path, monkeypatch):
     write = RunFolder.write_summary
 
     def interrupted(*given):
@@ -126,7 +126,7 @@ def test_config_files_make_a_grid(call, tmp_path):
     assert call("compare", "grid/narrow/seed3", "grid/wide")[0] == 0
 
 
-def test_seeds_are_typed_as_ranges_and_lists():
+def test_seeds_are_parsed_as_ranges_and_lists():
     assert parse_seeds("0-4") == (0, 1, 2, 3, 4)
     assert parse_seeds("0,3,7") == (0, 3, 7)
     assert parse_seeds("8, 1-2") == (8, 1, 2)
@@ -161,7 +161,7 @@ def test_wrong_input_is_reported_in_one_line(call, tmp_path):
 
 
 @pytest.mark.slow("src/escalade/wings/many_runs", "src/escalade/api", "tests/wings/many_runs/test_series.py")
-def test_runs_beside_each_other_are_the_same_runs(call, tmp_path):
+def test_parallel_runs_are_identical_to_sequential_ones(call, tmp_path):
     series = ["train", *SMALL, "--seeds", "0-2"]
     assert call(*series, "--generations", 2, "--run-dir", "one")[0] == 0
     code, out, _ = call(*series, "--generations", 2, "--run-dir", "two", "--jobs", 2)
@@ -173,7 +173,7 @@ def test_runs_beside_each_other_are_the_same_runs(call, tmp_path):
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL])
-def test_runs_beside_each_other_end_saved_after_ctrl_c_and_if_their_leader_is_killed(ended_by, tmp_path):
+def test_parallel_runs_are_saved_after_ctrl_c_and_if_their_leader_is_killed(ended_by, tmp_path):
     with running("train", *SMALL, "--seeds", "0-1", "--jobs", 2, "--run-dir", "many", cwd=tmp_path) as series:
         kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (0, 1)]
         series.until(lambda: all(run.progress.exists() and run.checkpoints.generations() for run in kept))
@@ -190,7 +190,7 @@ def test_runs_beside_each_other_end_saved_after_ctrl_c_and_if_their_leader_is_ki
     assert {run.read_summary()["stop_reason"] for run in kept} == {"generations"}
 
 
-def test_a_run_in_a_process_of_its_own_has_every_option(tmp_path, monkeypatch):
+def test_a_run_in_a_separate_process_has_every_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
     options |= {"start_from": "zoo:CartPole-v1", "lr": 0.5, "strategy": "openai-es", "max_episode_steps": 9}
@@ -203,7 +203,7 @@ def test_a_run_in_a_process_of_its_own_has_every_option(tmp_path, monkeypatch):
     assert here.summary["params_sha256"] == there.summary["params_sha256"]
 
 
-def test_a_share_of_this_machine_is_no_limit_of_a_cluster(monkeypatch):
+def test_sharing_local_cores_does_not_limit_a_cluster(monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     local, ray = (Config(env="CartPole-v1", engine=engine) for engine in ("local", "ray"))
     assert [share_cores(config, 1000).workers for config in (local, ray)] == [1, 1]
@@ -211,7 +211,7 @@ def test_a_share_of_this_machine_is_no_limit_of_a_cluster(monkeypatch):
     assert share_cores(ray, 1000).workers is None
 
 
-def test_what_one_of_several_jobs_says_is_said(call, monkeypatch):
+def test_an_error_of_one_of_several_jobs_is_printed(call, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
     fails = ["train", "tests.environments:Raises-v0", *SMALL[1:], "--env-kwargs", '{"every":1}']
     code, _, err = call(*fails, "--generations", 1, "--seeds", "0-1", "--jobs", 2, "--run-dir", "x")
@@ -243,7 +243,7 @@ def test_seeds_from_python(tmp_path, monkeypatch):
         escalade.train("CartPole-v1", seeds=[3], seed=3, **tiny)
 
 
-def test_a_run_that_failed_after_it_was_resumed_is_not_done(call, tmp_path):
+def test_a_run_that_failed_after_a_resume_is_not_finished(call, tmp_path):
     series = ["train", *SMALL, "--seeds", "0-1", "--run-dir", "s"]
     assert call(*series, "--generations", 2)[0] == 0
 
@@ -259,7 +259,7 @@ def test_a_run_that_failed_after_it_was_resumed_is_not_done(call, tmp_path):
     assert (code, begun(out)) == (0, ["1 of 2 resumes", "2 of 2 resumes"])
 
 
-def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier_end(call, tmp_path):
+def test_a_run_killed_after_a_resume_does_not_return_its_earlier_policy(call, tmp_path):
     assert call("train", *SMALL, "--generations", 2, "--run-dir", "r")[0] == 0
 
     def fail(view):
@@ -274,7 +274,7 @@ def test_a_run_that_was_killed_after_it_was_resumed_has_no_policy_of_its_earlier
     assert escalade.evaluate(tmp_path / "r", episodes=1, workers=0).generation == 3
 
 
-def test_a_whole_config_takes_nothing_of_a_preset(call, tmp_path):
+def test_a_complete_config_file_uses_no_preset(call, tmp_path):
     ran = ["train", "CartPole-v1", "--generations", 1, "--workers", 0, "--eval-episodes", 1]
     assert call(*ran, "--preset", "none", "--run-dir", "a")[0] == 0
     assert call("train", "--config", "a/config.toml", "--run-dir", "b")[0] == 0
@@ -291,7 +291,7 @@ escalade.train(beside.Here, seeds=[1, 2], jobs=2, max_episode_steps=20, run_dir=
 
 
 @pytest.mark.slow("src/escalade/wings/many_runs", "src/escalade/support/interrupts.py")
-def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_path):
+def test_ending_a_script_ends_its_runs_which_can_import_its_neighbours(tmp_path):
     place = tmp_path / "scripts"
     place.mkdir()
     (place / "beside.py").write_text(
@@ -313,7 +313,7 @@ def test_a_script_that_is_ended_ends_its_runs_which_find_what_is_beside_it(tmp_p
     assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}, said
 
 
-def test_runs_of_a_series_begin_with_one_policy_though_its_run_has_gone_on(call, tmp_path):
+def test_runs_of_a_series_start_from_the_same_policy_even_if_its_run_continued(call, tmp_path):
     call("train", *SMALL, "--generations", 1, "--run-dir", "x")
     series = ["train", *SMALL, "--from", "x", "--generations", 1, "--run-dir", "many"]
     assert call(*series, "--seeds", "0-1")[0] == 0
@@ -333,7 +333,7 @@ def test_runs_of_a_series_begin_with_one_policy_though_its_run_has_gone_on(call,
     assert read_config(RunFolder("many/seed2")).start_from == begun
 
 
-def test_files_of_one_name_are_refused(call, tmp_path):
+def test_config_files_with_the_same_name_are_refused(call, tmp_path):
     (tmp_path / "other").mkdir()
     for name in ("a.toml", "other/a.toml"):
         (tmp_path / name).write_text("")

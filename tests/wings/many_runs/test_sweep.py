@@ -59,7 +59,7 @@ def ended_by(problem, monkeypatch):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("problem", [StorageFailure("the disk is full"), KeyboardInterrupt()])
-def test_what_ends_a_sweep_leaves_its_trial_to_go_on_later(problem, jobs, tmp_path, monkeypatch, undrawn):
+def test_an_interrupted_sweep_leaves_its_trial_to_be_resumed(problem, jobs, tmp_path, monkeypatch, undrawn):
     said = []
     with monkeypatch.context() as patch:
         ended_by(problem, patch)
@@ -74,7 +74,7 @@ def test_what_ends_a_sweep_leaves_its_trial_to_go_on_later(problem, jobs, tmp_pa
 SET_TRIAL_PARAM = 5  # the code of this operation in Optuna's journal
 
 
-def test_a_full_disk_below_optunas_journal_is_one_line_and_the_sweep_goes_on_later(
+def test_a_full_disk_under_optunas_journal_is_reported_in_one_line_and_the_sweep_resumes(
     tmp_path, monkeypatch, undrawn
 ):
     said, append = [], optuna.storages.journal.JournalFileBackend.append_logs
@@ -94,7 +94,7 @@ def test_a_full_disk_below_optunas_journal_is_one_line_and_the_sweep_goes_on_lat
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 
 
-def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_begins_no_other(
+def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_starts_no_further_trial(
     tmp_path, monkeypatch, undrawn
 ):
     said, write = [], RunFolder.write_summary
@@ -115,7 +115,7 @@ def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_begins_no_other(
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_what_is_wrong_with_a_trials_options_still_fails_it_alone(jobs, tmp_path, monkeypatch, undrawn):
+def test_an_environment_failure_fails_only_its_own_trial(jobs, tmp_path, monkeypatch, undrawn):
     said, run_series = [], sweeps.run_series
 
     def run(planned, **given):
@@ -137,7 +137,7 @@ def test_the_value_of_a_trial_is_the_mean_over_its_seeds(tmp_path, undrawn):
         assert trial.value == sum(run["eval_return_mean"] for run in two) / 2
 
 
-def test_a_sweeps_pictures_are_those_that_there_are_enough_trials_for(tmp_path):
+def test_a_sweep_writes_only_pictures_with_enough_trials(tmp_path):
     study = optuna.create_study(direction="maximize")
     space = {"sigma": optuna.distributions.FloatDistribution(0.01, 1.0)}
     for value in (1.0, 2.0, 3.0):

@@ -62,7 +62,7 @@ def swept(tmp_path_factory):
     return place, "\n".join(said)
 
 
-def test_trials_are_runs_and_the_best_is_a_config_file(swept):
+def test_trials_are_runs_and_the_best_is_written_as_a_config_file(swept):
     place, out = swept
     folder = place / "runs" / "sweep-poles"
     found = load_sweep(folder)
@@ -89,7 +89,7 @@ def test_trials_are_runs_and_the_best_is_a_config_file(swept):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_report_of_a_sweep_is_of_its_best_trial_and_holds_its_pictures(swept, tmp_path, capsys):
+def test_a_report_of_a_sweep_shows_its_best_trial_and_its_pictures(swept, tmp_path, capsys):
     place, _ = swept
     folder = place / "runs" / "sweep-poles"
     assert cli.main(["report", str(folder), "--output", str(tmp_path / "r.html")]) == 0
@@ -106,7 +106,7 @@ def test_a_report_of_a_sweep_is_of_its_best_trial_and_holds_its_pictures(swept, 
     assert "no trial of this sweep is complete" in capsys.readouterr().err
 
 
-def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
+def test_a_killed_sweep_resumes_with_the_same_trials(swept, tmp_path):
     place, _ = swept
     shutil.copy(place / "poles.toml", tmp_path)
     running = Running("sweep", "poles.toml", "--run-dir", "again", cwd=tmp_path)
@@ -123,7 +123,7 @@ def test_a_killed_sweep_goes_on_as_if_nothing_had_been(swept, tmp_path):
     assert trials(tmp_path / "again") == trials(place / "runs" / "sweep-poles")
 
 
-def test_ctrl_c_in_the_last_trials_of_several_jobs_is_no_end(tmp_path):
+def test_ctrl_c_in_the_last_trials_of_parallel_jobs_leaves_the_sweep_unfinished(tmp_path):
     (tmp_path / "s.toml").write_text(PLAN.format(trials=2).replace("generations = 4", "generations = 99999"))
     running = Running("sweep", "s.toml", "--jobs", 2, cwd=tmp_path)
     folder = tmp_path / "runs" / "sweep-s"
@@ -134,7 +134,7 @@ def test_ctrl_c_in_the_last_trials_of_several_jobs_is_no_end(tmp_path):
     assert not any(trial.state.is_finished() for trial in load_sweep(folder).trials)
 
 
-def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
+def test_the_folder_of_a_different_sweep_is_refused(swept, capsys, monkeypatch):
     place, _ = swept
     monkeypatch.chdir(place)
     (place / "other.toml").write_text(PLAN.format(trials=4).replace("sgd", "clipup"))
@@ -146,7 +146,7 @@ def test_the_folder_of_another_sweep_is_refused(swept, capsys, monkeypatch):
     assert cli.main(["sweep", "other.toml", "--jobs", "0"]) == 2
 
 
-def test_a_part_of_the_budget_is_passed_by_whichever_limit_is_nearest():
+def test_the_used_part_of_the_budget_is_that_of_the_nearest_limit():
     row = type("Row", (), {"generation": 2, "env_steps": 600, "seconds": 1.0})
     assert part_of(Config(env="any", generations=8), row) == PARTS // 4
     assert part_of(Config(env="any", generations=8, env_steps=1000, seconds=50), row) == PARTS * 3 // 5
@@ -154,7 +154,7 @@ def test_a_part_of_the_budget_is_passed_by_whichever_limit_is_nearest():
     assert part_of(Config(env="any", env_steps=1000, seconds=4), row) == PARTS // 4
 
 
-def test_a_trial_that_fails_is_named_and_the_others_go_on(tmp_path, capsys):
+def test_a_failed_trial_is_named_and_the_others_continue(tmp_path, capsys):
     plan = PLAN.format(trials=2)
     (tmp_path / "s.toml").write_text(plan.replace("CartPole-v1", "tests.environments:Raises-v0"))
     assert cli.main(["sweep", str(tmp_path / "s.toml"), "--run-dir", str(tmp_path / "f")]) == 2
@@ -163,14 +163,14 @@ def test_a_trial_that_fails_is_named_and_the_others_go_on(tmp_path, capsys):
     assert "completed; see its trials.csv" in err
 
 
-def test_without_optuna_the_pip_line_is_named(swept, tmp_path, monkeypatch, capsys):
+def test_a_missing_optuna_is_reported_with_its_extra(swept, tmp_path, monkeypatch, capsys):
     place, _ = swept
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert cli.main(["sweep", str(place / "poles.toml"), "--run-dir", str(tmp_path)]) == 2
     assert "a sweep needs optuna; install the extra 'sweep' of escalade" in capsys.readouterr().err
 
 
-def test_trials_have_the_policy_that_they_start_from(tmp_path, monkeypatch):
+def test_trials_use_the_architecture_of_the_policy_they_start_from(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = {"preset": None, "workers": 0, "generations": 1, "eval_episodes": 1, "verbose": False}
     escalade.train("CartPole-v1", hidden=(3, 2), run_dir="source", **few)

@@ -31,7 +31,7 @@ def written(tmp_path):
     return write
 
 
-def test_what_a_file_says(written):
+def test_a_sweep_file_is_parsed(written):
     plan = read_sweep(written(WHOLE), trials=3)
     assert (plan.trials, plan.seeds, plan.sampler, plan.warmup) == (3, (1, 2), "tpe", 0.5)
     assert plan.space["sigma"] == FloatDistribution(0.01, 1.0, log=True)
@@ -41,7 +41,7 @@ def test_what_a_file_says(written):
     assert (config.sigma, config.hidden, config.strategy, config.generations) == (0.2, (16,), "pgpe", 5)
 
 
-def test_lists_of_wrappers_are_lists_in_a_trial_too(written):
+def test_lists_of_wrappers_stay_lists_in_a_trial(written):
     clip, scale = "gymnasium.wrappers:ClipReward(-1, 1)", "gymnasium.wrappers:RescaleAction(-1, 1)"
     text = 'trials = 2\n[options]\nenv = "Pendulum-v1"\ngenerations = 2\n[space]\n'
     plan = read_sweep(written(f'{text}wrappers = [[], ["{clip}"], ["{clip}", "{scale}"]]\n'))
@@ -76,12 +76,12 @@ def test_a_space_that_cannot_be_searched_is_refused(space, written):
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_file_that_says_too_little_is_refused(text, written):
+def test_an_incomplete_sweep_file_is_refused(text, written):
     with pytest.raises(InputError, match=rf"s\.toml: {WRONG[text]}"):
         read_sweep(written(text))
 
 
-def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
+def test_a_trial_needs_a_budget_and_options_appear_in_one_table_only(written):
     env = 'trials = 2\npreset = "none"\n[options]\nenv = "CartPole-v1"\n'
     with pytest.raises(InputError, match="needs a budget; set one of generations, env_steps, seconds"):
         read_sweep(written(f"{env}[space]\nsigma = [1, 2]"))
@@ -93,7 +93,7 @@ def test_a_trial_needs_a_budget_and_options_stand_in_one_table(written):
         read_sweep(written(f'{env}generations = 2\n[space]\nsigma = [1, 2]\n[pruning]\npruner = "best"'))
 
 
-def test_a_strategys_own_values_are_what_they_were(written):
+def test_values_of_strategy_options_keep_their_types(written):
     head = 'trials = 2\n[options]\nenv = "CartPole-v1"\ngenerations = 2\nstrategy = "snes"\n[space]\n'
     plan = read_sweep(
         written(
@@ -107,14 +107,14 @@ def test_a_strategys_own_values_are_what_they_were(written):
     assert given == [{"mirrored": True}, {"mirrored": False}]
 
 
-def test_options_need_not_go_together_without_those_that_are_searched(written):
+def test_options_are_checked_only_together_with_searched_ones(written):
     """15 members are wrong for ars, the default, which no trial has."""
     head = 'trials = 2\n[options]\nenv = "CartPole-v1"\npopulation = 15\ngenerations = 5\n'
     plan = read_sweep(written(f'{head}[space]\nstrategy = ["snes", "cem"]'))
     assert plan.config({"strategy": "cem"}).population == 15
 
 
-def test_options_that_are_wrong_in_every_trial_are_refused_before_the_first(written):
+def test_options_invalid_in_every_trial_are_refused_before_the_first(written):
     head = 'trials = 2\n[options]\nenv = "CartPole-v1"\nsigma = -1\ngenerations = 5\n'
     with pytest.raises(InputError, match="`sigma`"):
         read_sweep(written(f'{head}[space]\nstrategy = ["snes", "cem"]'))

@@ -39,7 +39,7 @@ def run(order, **options):
     return search.found()
 
 
-def test_the_bits_follow_from_the_order_of_the_results():
+def test_the_search_is_determined_by_the_order_of_the_results():
     first, again, other = run(lambda count: count % 3), run(lambda count: count % 3), run(lambda count: 2)
     np.testing.assert_array_equal(first.history, again.history)
     assert not np.array_equal(first.history, other.history)
@@ -49,7 +49,7 @@ def test_the_bits_follow_from_the_order_of_the_results():
         assert found.evaluations == 7 * len(found.history)
 
 
-def test_a_point_that_never_ends_is_not_waited_for():
+def test_a_point_that_never_finishes_does_not_block_the_search():
     search = searching(target=1e-6)
     search.ask_one()
     while search.reason is None:
@@ -57,7 +57,7 @@ def test_a_point_that_never_ends_is_not_waited_for():
     assert search.reason == "target"
 
 
-def test_a_result_of_a_search_that_has_ended_counts_as_an_evaluation_alone():
+def test_a_late_result_of_an_ended_search_counts_only_as_an_evaluation():
     search = searching(restarts="ipop", tolerance=1e-3)
     late = search.ask_one()
     while search.found().restarts == 0:
@@ -68,7 +68,7 @@ def test_a_result_of_a_search_that_has_ended_counts_as_an_evaluation_alone():
     assert search.found().best_fitness == before.best_fitness
 
 
-def test_workers_search_together_and_some_failures_are_forgiven():
+def test_workers_search_together_and_tolerate_some_failures():
     def flaky(x):
         if np.random.uniform() < 0.2:
             raise OSError("no luck")
@@ -83,7 +83,7 @@ def test_workers_search_together_and_some_failures_are_forgiven():
 
 
 @pytest.mark.parametrize("catch", [False, True])
-def test_a_function_with_a_mistake_ends_the_search(catch):
+def test_a_programming_error_in_the_function_ends_the_search(catch):
     def function(x):
         raise NameError("wieght")
 
@@ -104,6 +104,6 @@ def test_a_generation_has_three_results_for_two_workers_or_the_usual_number():
         ({"workers": 1, "strategy": "snes"}, "asynchronous=True needs strategy cma-es or ma-es"),
     ],
 )
-def test_what_does_not_go_together_is_refused_by_name(options, message):
+def test_incompatible_options_are_refused_by_name(options, message):
     with pytest.raises(InputError, match=message):
         escalade.optimize(sphere, np.zeros(2), asynchronous=True, **options)

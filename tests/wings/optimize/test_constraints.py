@@ -60,7 +60,7 @@ def test_a_vertex_of_many_constraints_and_an_active_nonlinear_one():
     assert abs(disc(found.best)) < 1e-6
 
 
-def test_a_constraint_that_is_never_active_changes_no_bit():
+def test_a_constraint_that_is_never_active_does_not_change_the_result():
     options = {"budget": 200, "seed": 4}
     plain = escalade.optimize(rosenbrock, np.zeros(3), **options)
     under = escalade.optimize(rosenbrock, np.zeros(3), constraints=lambda x: x - 100, **options)
@@ -68,7 +68,7 @@ def test_a_constraint_that_is_never_active_changes_no_bit():
     np.testing.assert_array_equal(plain.history, under.history)
 
 
-def test_kinds_of_scipy_hold_between_their_bounds():
+def test_scipy_constraints_hold_between_their_bounds():
     optimize = pytest.importorskip("scipy.optimize")
     rows = [[1, 1, 1], [1, -1, 0]]
     constraints = [
@@ -89,7 +89,7 @@ def test_two_equal_bounds_are_an_equality():
     np.testing.assert_allclose((found.best**2).sum(), 2, atol=1.1e-6)
 
 
-def test_the_function_may_return_its_violations_in_any_way_of_calling_it():
+def test_the_function_can_return_its_violations_in_every_calling_mode():
     def function(x):
         return sphere(x), [half(x), -x[0]]
 
@@ -109,7 +109,7 @@ def test_the_function_may_return_its_violations_in_any_way_of_calling_it():
     np.testing.assert_allclose(at_once.best, separate.best)
 
 
-def test_infeasible_points_may_have_no_value_and_failures_count():
+def test_infeasible_points_may_have_nan_values_and_failures_count():
     def function(x):
         if x[1] > 30:
             raise OSError
@@ -123,7 +123,7 @@ def test_infeasible_points_may_have_no_value_and_failures_count():
     np.testing.assert_allclose(found.best, 1.5, atol=1e-5)
 
 
-def test_the_least_violated_point_where_none_is_feasible():
+def test_the_least_violated_point_is_returned_if_no_point_is_feasible():
     found = escalade.optimize(
         sphere, np.full(2, 3.0), constraints=[lambda x: 1 - x[0], lambda x: x[0] + 1], target=100, budget=3000
     )
@@ -147,7 +147,7 @@ def test_maximising_with_an_integer_and_a_fixed_parameter():
     np.testing.assert_allclose(found.best, [1, 1, 1, 0.5], atol=0.02)
 
 
-def test_every_restart_has_multipliers_of_its_own():
+def test_every_restart_has_its_own_multipliers():
     found = escalade.optimize(sphere, np.full(2, 3.0), constraints=half, restarts="ipop", budget=4000)
     assert found.restarts > 0
     assert found.feasible
@@ -165,12 +165,12 @@ def test_every_restart_has_multipliers_of_its_own():
         (True, "return .value, violations."),
     ],
 )
-def test_impossible_constraints_are_refused_in_a_line(constraints, words):
+def test_impossible_constraints_are_refused_in_one_line(constraints, words):
     with pytest.raises(InputError, match=words):
         escalade.optimize(sphere, [1.0, 1.0], constraints=constraints)
 
 
-def test_what_does_not_go_with_constraints_is_refused():
+def test_options_incompatible_with_constraints_are_refused():
     with pytest.raises(InputError, match="noisy"):
         escalade.optimize(sphere, [1.0, 1.0], constraints=half, noisy=True)
     with pytest.raises(InputError, match="asynchronous"):
@@ -188,7 +188,7 @@ def told(es):
     es.tell(-(x**2).sum(dim=1), torch.stack([2 - x.sum(dim=1), -x[:, 0]], dim=1))
 
 
-def test_ask_and_tell_and_a_state_that_goes_on():
+def test_ask_and_tell_with_constraints_and_a_restored_state():
     def make():
         return escalade.Constrained(
             CMAES(torch.full((3,), 4.0, dtype=torch.float64), sigma=1.0, direction="maximize")
@@ -211,7 +211,7 @@ def test_ask_and_tell_and_a_state_that_goes_on():
         make().load_state_dict(es.strategy.state_dict())
 
 
-def test_tell_refuses_what_does_not_fit():
+def test_tell_refuses_calls_before_ask_and_wrong_shapes():
     es = escalade.Constrained(SNES(torch.ones(2), population=6, sigma=1.0))
     with pytest.raises(InputError, match="call ask"):
         es.tell(np.zeros(6), np.zeros((6, 1)))
@@ -222,7 +222,7 @@ def test_tell_refuses_what_does_not_fit():
     assert torch.equal(es.result.best, torch.ones(2))
 
 
-def test_the_lagrangian_is_the_papers_and_wakes_at_the_first_violation():
+def test_the_lagrangian_matches_the_paper_and_starts_at_the_first_violation():
     lagrangian = AugmentedLagrangian(2)
     values, met = np.array([3.0, 1.0, 2.0, 7.0]), np.array([[-1.0], [-4.0], [-3.0], [-2.0]])
     np.testing.assert_array_equal(lagrangian.merits(values, met), values)

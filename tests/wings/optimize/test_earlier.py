@@ -17,7 +17,7 @@ def valley(x, shift=0.0):
 
 
 @pytest.mark.parametrize("dimension", [2, 17])
-def test_the_first_distribution_is_that_of_cmaes(dimension):
+def test_the_warm_start_distribution_matches_cmaes(dimension):
     drawn = np.random.default_rng(dimension)
     points = drawn.normal(size=(120, dimension)) * np.arange(1, dimension + 1)
     values = drawn.normal(size=120)
@@ -29,7 +29,7 @@ def test_the_first_distribution_is_that_of_cmaes(dimension):
     np.testing.assert_allclose(found[2], covariance, rtol=1e-9, atol=1e-12)
 
 
-def test_the_best_tenth_is_taken_by_direction_and_values_that_are_not_finite_are_left_out():
+def test_the_best_tenth_respects_direction_and_ignores_nonfinite_values():
     points = np.arange(30.0).reshape(30, 1)
     values = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
     assert EarlierPoints(points, values).best("minimize").tolist() == [[10], [11]]
@@ -37,7 +37,7 @@ def test_the_best_tenth_is_taken_by_direction_and_values_that_are_not_finite_are
     assert EarlierPoints([[1.0], [2.0]], [np.inf, 5.0]).best("maximize").tolist() == [[2]]
 
 
-def test_a_search_that_begins_from_earlier_points_needs_fewer_evaluations():
+def test_a_search_started_from_earlier_points_needs_fewer_evaluations():
     tried = np.random.default_rng(3).uniform(-5, 5, (400, 2))
     known = EarlierPoints(tried, valley(tried, 4.0))
     options = {"bounds": (-5, 5), "sigma": 2.0, "target": 1e-6, "vectorized": True}
@@ -49,7 +49,7 @@ def test_a_search_that_begins_from_earlier_points_needs_fewer_evaluations():
     assert sum(found.evaluations for found in warm) < 0.7 * sum(found.evaluations for found in cold)
 
 
-def test_searches_after_the_first_begin_anew_and_numbers_may_be_whole():
+def test_restarts_ignore_earlier_points_and_integers_work():
     tried = np.random.default_rng(3).integers(-5, 6, (100, 3)).astype(float)
     known = EarlierPoints(tried, ((tried - 2) ** 2).sum(axis=1))
     found = escalade.optimize(
@@ -62,14 +62,14 @@ def test_searches_after_the_first_begin_anew_and_numbers_may_be_whole():
 
 
 @pytest.mark.parametrize("size", [1e-34, 1e34])
-def test_members_are_as_far_apart_as_a_covariance_of_any_size_says(size):
+def test_members_have_the_spread_of_a_covariance_of_any_magnitude(size):
     es = CMAES(np.zeros(3), 2000, 1.0, covariance=size * np.diag([1.0, 4.0, 1e-20]))
     np.testing.assert_allclose(es.ask().numpy().std(axis=0) / es.scale, 1, atol=0.1)
     es.tell(es.ask().numpy()[:, 0])
     np.testing.assert_allclose(es.ask().numpy().std(axis=0) / es.scale, 1, atol=0.1)
 
 
-def test_cma_es_takes_a_covariance_and_its_members_follow_it():
+def test_cma_es_accepts_a_covariance_and_samples_from_it():
     covariance = np.array([[2.0, 1.9], [1.9, 2.0]])
     es = CMAES(np.zeros(2), 2000, 0.5, covariance=covariance)
     np.testing.assert_allclose(np.cov(es.ask().numpy().T), 0.25 * covariance, atol=0.06)
@@ -93,7 +93,7 @@ def test_cma_es_takes_a_covariance_and_its_members_follow_it():
         (lambda: CMAES(np.zeros(2), covariance=np.diag([1, 1e-34])), "eigenvalues from 1e-34 to 1e"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(make, words):
+def test_impossible_arguments_are_refused_in_one_line(make, words):
     with pytest.raises(InputError, match=words) as raised:
         make()
     assert "\n" not in str(raised.value)

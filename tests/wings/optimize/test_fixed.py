@@ -15,7 +15,7 @@ def valley(x):
 
 
 @pytest.mark.parametrize("strategy", ["cma-es", "snes"])
-def test_points_have_fixed_parameters_and_the_search_is_that_of_the_others(strategy):
+def test_points_contain_fixed_parameters_and_only_the_others_are_searched(strategy):
     found = escalade.optimize(valley, [0, 5, 0, 2.5], strategy, bounds=BOUNDS, sigma=[1, 2, 3, 4], budget=300)
     alone = escalade.optimize(
         lambda x: valley(np.array([x[0], 5, x[1], 2.5])), [0, 0], strategy, bounds=[(None, None), (-9, 9)],
@@ -26,7 +26,7 @@ def test_points_have_fixed_parameters_and_the_search_is_that_of_the_others(strat
     np.testing.assert_array_equal(found.history, alone.history)
 
 
-def test_every_search_of_restarts_and_of_a_batch_has_them():
+def test_restarts_and_batches_respect_fixed_parameters():
     options = {"bounds": ([-9, 5, -9, 2.5], [9, 5, 9, 2.5]), "target": 31.25 + 1e-8}
     found = escalade.optimize(
         valley, lambda rng: [*rng.uniform(size=1), 5, *rng.uniform(size=1), 2.5], integers=[1, 2],
@@ -49,6 +49,6 @@ def test_every_search_of_restarts_and_of_a_batch_has_them():
         ({"bounds": [(4, 4), (0, 2), (0, 2)]}, "x0: parameter 0 is 1, outside its bounds 4 and 4"),
     ],
 )
-def test_bounds_that_leave_nothing_are_refused_by_name(options, message):
+def test_bounds_that_fix_every_parameter_are_refused_by_name(options, message):
     with pytest.raises(InputError, match=message):
         escalade.optimize(lambda x: float((x**2).sum()), np.ones(3), **options)

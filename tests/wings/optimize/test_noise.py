@@ -24,7 +24,7 @@ class Noisy:
         return sphere(points) + self.deviation * np.random.standard_normal(len(points))
 
 
-def test_rank_changes_are_accepted_up_to_a_share():
+def test_rank_changes_are_accepted_up_to_a_threshold():
     values = np.arange(20.0)
     assert rank_changes(values, values[:3]) < 0
     assert rank_changes(values, values[:3] + 1) < 0
@@ -36,7 +36,7 @@ def test_rank_changes_are_accepted_up_to_a_share():
     assert np.mean([rank_changes(first, again) for first, again in drawn]) > 0
 
 
-def test_members_are_evaluated_more_often_while_ranks_change_and_less_often_again():
+def test_evaluations_per_member_rise_and_fall_with_rank_changes():
     rng, repetitions = np.random.default_rng(1), Repetitions(4)
     members = np.arange(40.0).reshape(20, 2)
     counts = []
@@ -53,7 +53,7 @@ def test_members_are_evaluated_more_often_while_ranks_change_and_less_often_agai
     assert repetitions.count == 1
 
 
-def test_a_member_has_the_mean_of_its_usable_values():
+def test_fitness_is_the_mean_of_the_finite_values():
     repetitions = Repetitions(1)
     repetitions._wanted = 2.0
     assert repetitions.rows(np.arange(3.0)[:, None], math.inf)[:, 0].tolist() == [
@@ -72,7 +72,7 @@ def test_a_member_has_the_mean_of_its_usable_values():
     np.testing.assert_array_equal(values, [3, 6, math.nan])
 
 
-def test_the_answer_is_the_center_with_fresh_evaluations():
+def test_the_result_is_the_center_with_fresh_evaluations():
     function = Noisy()
     found = escalade.optimize(
         function, np.zeros(3), noisy=True, budget=2_000, vectorized=True, bounds=(-5, [2.9, 5, 5])
@@ -93,7 +93,7 @@ def test_the_answer_is_the_center_with_fresh_evaluations():
     assert plain.best_fitness < -1
 
 
-def test_any_number_of_workers_gives_the_same_bits():
+def test_any_number_of_workers_gives_identical_results():
     def function(x):
         if np.random.uniform() < 0.1:
             raise OSError
@@ -122,7 +122,7 @@ def test_without_noise_each_member_is_evaluated_once():
     np.testing.assert_array_equal(negative.best, found.best)
 
 
-def test_a_target_is_reached_by_the_center_and_not_by_luck():
+def test_a_target_must_be_reached_by_the_center():
     lucky = escalade.optimize(
         Noisy(), np.zeros(3), noisy=True, vectorized=True, target=-1.0, budget=1_500, seed=2
     )
@@ -135,7 +135,7 @@ def test_a_target_is_reached_by_the_center_and_not_by_luck():
     assert reached.best_fitness <= 1.0
 
 
-def test_a_center_that_misses_the_target_goes_on():
+def test_the_search_continues_if_the_center_misses_the_target():
     function = Noisy(0.0)
 
     def worse_alone(points):

@@ -28,7 +28,7 @@ def rastrigin(x):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_finds_a_minimum_on_its_bound_and_never_looks_beyond(strategy):
+def test_every_strategy_finds_a_minimum_on_a_bound_and_stays_within(strategy):
     seen = []
 
     def function(points):
@@ -58,7 +58,7 @@ def test_every_strategy_finds_a_minimum_on_its_bound_and_never_looks_beyond(stra
     assert found.history.shape == (len(seen), 2)
 
 
-def test_the_best_is_the_best_point_the_function_ever_gave():
+def test_the_best_is_the_best_point_ever_evaluated():
     seen = []
 
     def function(x):
@@ -74,7 +74,7 @@ def test_the_best_is_the_best_point_the_function_ever_gave():
     assert found.history[:, 0].min() == value
 
 
-def test_a_seed_decides_the_search_one_by_one_vectorized_or_of_the_negative():
+def test_a_seed_determines_the_search_vectorized_or_not_and_under_negation():
     first = escalade.optimize(sphere, np.zeros(4), seed=3)
     for function, options in (
         (sphere, {"vectorized": True}),
@@ -86,7 +86,7 @@ def test_a_seed_decides_the_search_one_by_one_vectorized_or_of_the_negative():
     assert not np.array_equal(first.best, escalade.optimize(sphere, np.zeros(4), seed=4).best)
 
 
-def test_an_array_in_is_an_array_out_and_a_tensor_a_tensor():
+def test_the_result_has_the_type_of_x0():
     found = escalade.optimize(sphere, np.zeros(3, np.float32))
     assert isinstance(found.best, np.ndarray)
     assert found.best.dtype == np.float64
@@ -111,7 +111,7 @@ def test_an_array_in_is_an_array_out_and_a_tensor_a_tensor():
         ({"sigma": 1e-6}, lambda x: -x[0], "tolxup"),
     ],
 )
-def test_why_it_stopped(options, function, reason):
+def test_the_stop_reason_is_reported(options, function, reason):
     found = escalade.optimize(function, np.zeros(3), **options)
     assert found.stop_reason == reason
 
@@ -129,7 +129,7 @@ def test_restarts_get_out_of_local_minima(restarts):
     assert again.best_fitness <= 1e-8
 
 
-def test_every_search_begins_at_a_point_of_its_own_where_x0_makes_one():
+def test_a_callable_x0_starts_every_search_at_a_new_point():
     starts = []
 
     def start(rng):
@@ -145,7 +145,7 @@ def test_every_search_begins_at_a_point_of_its_own_where_x0_makes_one():
     assert len({tuple(point) for point in starts}) == len(starts)
 
 
-def test_ctrl_c_keeps_what_was_found():
+def test_ctrl_c_keeps_the_best_point():
     calls = []
 
     def function(points):
@@ -165,7 +165,7 @@ def test_ctrl_c_keeps_what_was_found():
         escalade.optimize(at_once, np.zeros(3))
 
 
-def test_sigma_may_differ_from_parameter_to_parameter():
+def test_sigma_can_differ_between_parameters():
     scales = np.array([1.0, 1e3, 1e-3])
 
     def function(x):
@@ -182,7 +182,7 @@ def noisy(x):
     return float(((x - 3) ** 2).sum()) + np.random.normal() + float(torch.randn(()))
 
 
-def test_any_number_of_workers_gives_the_same_bits_also_where_the_function_draws_or_fails():
+def test_workers_give_identical_results_even_if_the_function_draws_or_fails():
     options = {"budget": 60, "catch": ValueError, "seed": 2}
     drawn, torchs = np.random.get_state()[1].copy(), torch.get_rng_state()
     results = [escalade.optimize(noisy, np.zeros(3), workers=workers, **options) for workers in (0, 2)]
@@ -195,7 +195,7 @@ def test_any_number_of_workers_gives_the_same_bits_also_where_the_function_draws
     assert results[1].failures == results[0].failures
 
 
-def test_a_callback_draws_from_its_own_generators():
+def test_a_callback_uses_the_callers_random_state():
     expected, drawn = np.random.RandomState(5).normal(size=4), []
     np.random.seed(5)
     escalade.optimize(
@@ -205,7 +205,7 @@ def test_a_callback_draws_from_its_own_generators():
 
 
 @pytest.mark.parametrize("strategy", ["cma-es", "cr-fm-nes", "snes", "openai-es"])
-def test_a_small_search_makes_no_table_of_noise(strategy, monkeypatch):
+def test_a_small_search_allocates_no_noise_table(strategy, monkeypatch):
     tables = []
     monkeypatch.setattr("escalade.perturbation.fresh.NoiseTable", lambda *size: tables.append(size) or TABLE)
     for dimension in (2, 256, 257):
@@ -215,7 +215,7 @@ def test_a_small_search_makes_no_table_of_noise(strategy, monkeypatch):
     assert len(tables) == 2
 
 
-def test_workers_are_other_processes_and_give_the_function_its_tensors():
+def test_workers_are_separate_processes_and_pass_tensors_to_the_function():
     def where(x):
         assert isinstance(x, torch.Tensor)
         return (x**2).sum() + os.getpid()
@@ -226,7 +226,7 @@ def test_workers_are_other_processes_and_give_the_function_its_tensors():
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_an_exception_that_is_not_to_be_caught_names_the_point(workers):
+def test_an_uncaught_exception_names_the_point(workers):
     def function(x):
         raise OSError(f"the simulator is gone\n{'x' * 10_000}")
 
@@ -237,7 +237,7 @@ def test_an_exception_that_is_not_to_be_caught_names_the_point(workers):
     assert workers or isinstance(raised.value.__cause__, OSError)
 
 
-def test_a_caught_exception_counts_as_nan_does_as_the_worst():
+def test_a_caught_exception_counts_as_the_worst_like_nan():
     def failing(x):
         return sphere(x) if x[0] >= 2.5 else 1 / 0
 
@@ -251,7 +251,7 @@ def test_a_caught_exception_counts_as_nan_does_as_the_worst():
     assert found.failures > 0 == same.failures
 
 
-def test_a_function_that_raises_everywhere_has_a_mistake():
+def test_a_function_that_raises_everywhere_is_reported():
     def function(x):
         raise NameError("wieght")
 
@@ -279,7 +279,7 @@ def test_a_callback_sees_each_generation_and_may_stop_the_search():
     np.testing.assert_array_equal(found.center, alone.center)
 
 
-def test_the_center_is_of_the_search_that_found_the_best_and_within_the_bounds():
+def test_the_center_belongs_to_the_best_search_and_is_within_the_bounds():
     rng = np.random.default_rng(0)
 
     def function(x):
@@ -301,7 +301,7 @@ def best_search(ends):
     return next(one.restarts for one in ends if one.best_fitness == ends[-1].best_fitness)
 
 
-def test_seconds_end_the_search_after_a_generation_or_inside_a_late_one(monkeypatch):
+def test_the_time_limit_ends_the_search_after_or_inside_a_generation(monkeypatch):
     now, calls = [100.0], []
     monkeypatch.setattr("time.monotonic", lambda: now[0])
 
@@ -327,7 +327,7 @@ def test_seconds_end_the_search_after_a_generation_or_inside_a_late_one(monkeypa
         escalade.optimize(function, np.zeros(3), seconds=1)
 
 
-def test_recorders_get_rows_and_notes(capsys):
+def test_recorders_receive_rows_and_notes(capsys):
     told = Told()
     found = escalade.optimize(
         noisy, np.zeros(3), recorders=[told], budget=42, catch=True, restarts="ipop", tolerance=2.0
@@ -345,7 +345,7 @@ def test_recorders_get_rows_and_notes(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
+def test_verbose_prints_the_problem_and_progress(capsys):
     escalade.optimize(sphere, np.zeros(3), budget=21, verbose=True)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "sphere: cma-es, 3 parameters, in this process"
@@ -389,13 +389,13 @@ def test_verbose_prints_what_is_searched_and_how_it_goes(capsys):
         ({"strategy": lambda *given, **options: None}, "returned a NoneType, not an escalade Strategy"),
     ],
 )
-def test_what_is_impossible_is_one_line_that_names_it(arguments, message):
+def test_impossible_arguments_are_named_in_one_line(arguments, message):
     arguments = {"function": sphere, "x0": np.zeros(3), "budget": 100} | arguments
     with pytest.raises(InputError, match=message):
         escalade.optimize(arguments.pop("function"), arguments.pop("x0"), **arguments)
 
 
-def test_a_class_of_ours_is_what_its_name_is():
+def test_a_built_in_strategy_class_equals_its_name():
     options = {"restarts": "ipop", "budget": 200, "seed": 3}
     by_name = escalade.optimize(sphere, np.zeros(3), "cma-es", **options)
     by_class = escalade.optimize(sphere, np.zeros(3), CMAES, **options)
@@ -403,7 +403,7 @@ def test_a_class_of_ours_is_what_its_name_is():
     assert escalade.optimize(sphere, np.zeros(3), CMAES, integers=[0], budget=50).best[0] % 1 == 0
 
 
-def test_a_subclass_may_fix_what_its_base_needs():
+def test_a_subclass_may_fix_required_arguments_of_its_base():
     class Guided(GuidedES):
         def __init__(self, x0, population=20, sigma=0.1, **more):
             super().__init__(x0, population, sigma, surrogate=lambda x: 2 * (x - 3), **more)
@@ -415,7 +415,7 @@ def test_a_subclass_may_fix_what_its_base_needs():
         assert escalade.optimize(sphere, np.ones(3), kind, budget=40).evaluations == 40
 
 
-def test_a_strategy_without_a_population_of_its_own_gets_the_usual_one():
+def test_a_strategy_without_a_default_population_gets_the_usual_one():
     def plain(x0, population, **options):
         return CMAES(x0, population, **options)
 
@@ -427,7 +427,7 @@ def exhausted(*arguments):
     return next(iter(()))
 
 
-def test_a_callback_stops_by_stopiteration():
+def test_a_callback_can_stop_the_search_with_stopiteration():
     found = escalade.optimize(lambda x: float((x**2).sum()), np.ones(3), budget=1000, callback=exhausted)
     assert (found.stop_reason, len(found.history)) == ("callback", 1)
     assert found.best_fitness < 3
@@ -443,6 +443,6 @@ class Exhausted:
 
 
 @pytest.mark.parametrize("options", [{"recorders": [Exhausted()]}, {"x0": exhausted}])
-def test_stopiteration_of_others_arrives_as_it_is(options):
+def test_stopiteration_raised_elsewhere_is_propagated(options):
     with pytest.raises(StopIteration):
         escalade.optimize(lambda x: float((x**2).sum()), **({"x0": np.ones(3), "budget": 50} | options))

@@ -14,7 +14,7 @@ def sphere(points, numbers):
     return ((points - PLACES[numbers]) ** 2).sum(axis=1)
 
 
-def test_each_function_gets_its_own_minimum_in_calls_for_all():
+def test_each_function_of_a_batch_is_minimized_in_shared_calls():
     calls = []
 
     def function(points, numbers):
@@ -44,7 +44,7 @@ def test_a_search_does_not_depend_on_the_others():
     assert together[1].restarts > 0
 
 
-def test_the_first_search_is_that_of_optimize():
+def test_the_first_search_of_a_batch_equals_optimize():
     alone = escalade.optimize(lambda x: ((x - PLACES[0]) ** 2).sum(), np.zeros(3), seed=7)
     batch = escalade.optimize_batch(sphere, np.zeros((3, 3)), seed=7)
     assert np.array_equal(batch[0].history, alone.history)
@@ -54,7 +54,7 @@ def test_the_first_search_is_that_of_optimize():
     assert not np.array_equal(same[0].history, same[1].history)  # each has noise of its own
 
 
-def test_tensors_in_are_tensors_out_and_the_functions_own():
+def test_the_function_and_result_use_the_tensor_type_of_x0():
     def function(points, numbers):
         assert points.dtype == torch.float64
         value = ((points - torch.from_numpy(PLACES)[numbers]) ** 2).sum(dim=1)
@@ -66,7 +66,7 @@ def test_tensors_in_are_tensors_out_and_the_functions_own():
     np.testing.assert_allclose(torch.stack([one.best for one in found]), PLACES, atol=0.05)
 
 
-def test_what_is_caught_counts_for_every_search_of_the_call():
+def test_a_caught_exception_counts_for_every_search_of_the_call():
     count = 0
 
     def function(points, numbers):
@@ -93,13 +93,13 @@ def test_what_is_caught_counts_for_every_search_of_the_call():
         (lambda x, n: np.full(len(n), np.nan), np.zeros((2, 3)), {}, "returned no finite number"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(function, x0, options, words):
+def test_impossible_arguments_are_refused_in_one_line(function, x0, options, words):
     with pytest.raises(InputError, match=words) as raised:
         escalade.optimize_batch(function, x0, **options)
     assert "\n" not in str(raised.value)
 
 
-def test_a_function_without_a_finite_value_costs_no_other_its_result():
+def test_a_function_without_finite_values_does_not_affect_the_others():
     def function(points, numbers):
         return np.where(numbers == 1, 1e31, sphere(points, numbers))
 

@@ -26,12 +26,12 @@ from escalade.wings.optimize.plan import bipop, choose, ipop
         (200, None, {"population": 16}, "cr-fm-nes"),
     ],
 )
-def test_it_goes_by_dimension_budget_earlier_points_and_restarts(dimension, budget, options, name):
+def test_auto_selects_by_dimension_budget_earlier_points_and_restarts(dimension, budget, options, name):
     assert choose(dimension, budget, **({"earlier": False, "restarts": False} | options))[0] == name
     assert STRATEGIES[name].restarts or not options.get("restarts")
 
 
-def test_optimize_says_what_it_took_and_why(capsys):
+def test_optimize_prints_the_selected_strategy_and_the_reason(capsys):
     def function(x):
         return float((x**2).sum())
 
@@ -46,7 +46,7 @@ def test_optimize_says_what_it_took_and_why(capsys):
     assert escalade.optimize(function, np.ones(2), "auto", integers=[0], budget=50).strategy == "cma-es"
 
 
-def test_ipop_doubles():
+def test_ipop_doubles_the_population():
     starts = list(ipop(7, np.random.default_rng(0)))
     assert [start.population for start in starts] == [7 * 2**k for k in range(10)]
     assert {(start.sigma_factor, start.budget) for start in starts} == {(1.0, None)}

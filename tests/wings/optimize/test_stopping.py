@@ -16,14 +16,14 @@ def rules(strategy, tolerance=1e-11):
     return StopRules(strategy, tolerance)
 
 
-def test_a_search_under_way_does_not_stop():
+def test_a_search_in_progress_does_not_stop():
     for make in (CMAES, SepCMAES, SNES):
         es = make(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
         watch = rules(es)
         assert [watch.check(VARIED - g) for g in range(90)] == [None] * 90
 
 
-def test_a_worn_out_covariance():
+def test_an_ill_conditioned_covariance_stops_the_search():
     es = CMAES(np.ones(2), 10, sigma=0.3, perturbation=TABLE)
     es.covariance = np.diag([1.0, 1e-13])
     assert rules(es).check(VARIED) is None
@@ -35,7 +35,7 @@ def test_a_worn_out_covariance():
     assert rules(separable).check(VARIED) == "condition"
 
 
-def test_a_strategy_of_ones_own_stops_by_the_condition_it_states():
+def test_a_custom_strategy_stops_by_its_condition_property():
     class Worn(SNES):
         condition = 1e15
 
@@ -46,21 +46,21 @@ def test_a_strategy_of_ones_own_stops_by_the_condition_it_states():
 @pytest.mark.parametrize(
     ("factor", "reason"), [(2e4, "tolxup"), (1e-12, "tolx"), (9e3, None), (1e-10, None), (1e-17, "tolx")]
 )
-def test_standard_deviations_that_grew_or_shrank(factor, reason):
+def test_standard_deviations_that_grew_or_shrank_stop_the_search(factor, reason):
     es = SNES(np.full(3, 1e-9), 10, sigma=0.5, perturbation=TABLE)
     watch = rules(es)
     es.deviations = es.deviations * factor
     assert watch.check(VARIED) == reason
 
 
-def test_steps_below_the_last_bit_of_the_centre():
+def test_steps_below_the_floating_point_resolution_stop_the_search():
     es = SNES(np.array([1.0, 1e9]), 10, sigma=0.5, perturbation=TABLE)
     watch = rules(es, tolerance=1e-300)
     es.deviations = es.deviations * 1e-7
     assert watch.check(VARIED) == "noeffect"
 
 
-def test_fitness_that_changes_no_more():
+def test_constant_fitness_stops_the_search():
     es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     recent = 10 + 30 * 4 // 10
     watch = rules(es)
@@ -71,7 +71,7 @@ def test_fitness_that_changes_no_more():
     assert best_flat == [None] * (recent - 1) + ["tolfunhist"]
 
 
-def test_elites_that_stay_the_best_are_not_the_end():
+def test_unchanged_elites_do_not_stop_the_search():
     es = DeepGA(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     recent = 10 + 30 * 4 // 10
     watch = rules(es)
@@ -80,7 +80,7 @@ def test_elites_that_stay_the_best_are_not_the_end():
     assert [watch.check(np.full(10, 7.0)) for _ in range(recent)][-1] == "tolfun"
 
 
-def test_no_progress_for_long():
+def test_a_long_stagnation_stops_the_search():
     es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch = rules(es)
     rng = np.random.default_rng(0)
@@ -92,7 +92,7 @@ def test_no_progress_for_long():
     assert set(records) == {None}  # patience is 180 generations, and a record younger than its half
 
 
-def test_no_search_goes_on_for_ever():
+def test_every_search_has_a_generation_limit():
     es = SNES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch = rules(es)
     found = [watch.check(VARIED + np.sin(g)) for g in range(watch.generation_limit)]
@@ -100,7 +100,7 @@ def test_no_search_goes_on_for_ever():
 
 
 @pytest.mark.parametrize("value", [np.nan, -1e35])
-def test_values_that_are_not_usable_hide_no_progress_and_no_standstill(value):
+def test_nonfinite_values_hide_neither_progress_nor_stagnation(value):
     es = CMAES(np.ones(4), 10, sigma=0.3, perturbation=TABLE)
     watch, spoilt = rules(es), np.where(VARIED == 4, value, VARIED)
     assert [watch.check(np.full(10, value)) for _ in range(30)] == [None] * 30
@@ -109,7 +109,7 @@ def test_values_that_are_not_usable_hide_no_progress_and_no_standstill(value):
     assert [watch.check(spoilt) for _ in range(22)][-1] == "tolfun"
 
 
-def test_the_condition_is_asked_for_once_in_a_tenth_of_the_dimensions():
+def test_the_condition_is_computed_only_once_every_few_generations():
     """MA-ES decomposes its matrix to know it, and nothing else of it costs as much."""
     asked = []
 

@@ -10,7 +10,7 @@ from escalade.wings.optimize.space import SearchSpace, Start
 
 
 @pytest.mark.parametrize("strategy", ["cma-es", "sep-cma-es", "xnes", "cr-fm-nes"])
-def test_whole_numbers_are_found_where_rounding_alone_stops_short(strategy):
+def test_integers_are_found_if_rounding_alone_would_stop_early(strategy):
     target = np.array([3, -2, 7, 0, 1, 0.3, 0.3, 0.3])
 
     def function(x):
@@ -28,7 +28,7 @@ def test_whole_numbers_are_found_where_rounding_alone_stops_short(strategy):
         np.testing.assert_array_equal(found.best[:5], target[:5])
 
 
-def test_a_search_whose_first_members_would_be_one_point_finds_another():
+def test_a_search_with_tiny_sigma_still_samples_different_integers():
     def function(x):
         return float(((x - [7, 2]) ** 2).sum())
 
@@ -36,7 +36,7 @@ def test_a_search_whose_first_members_would_be_one_point_finds_another():
     assert found.best.tolist() == [7, 2]
 
 
-def test_a_search_may_begin_half_way_between_the_only_two_numbers_and_begin_again():
+def test_a_search_may_start_half_way_between_two_integers_and_restart():
     found = escalade.optimize(
         lambda x: float((x[0] - 1) ** 2 + abs(x[1]) + 3 * (1 - np.cos(2 * np.pi * x[1]))), [0.5, 3.0],
         bounds=[(0, 1), (-9, 9)], integers=[0], restarts="ipop", target=1e-7, budget=20_000,
@@ -46,7 +46,7 @@ def test_a_search_may_begin_half_way_between_the_only_two_numbers_and_begin_agai
 
 
 @pytest.mark.parametrize(("dimension", "first", "later"), [(5, 0.2, 0.1), (200, 0.0141, 0.0141)])
-def test_many_whole_numbers_change_less_often_and_so_they_do_after_a_restart(dimension, first, later):
+def test_integers_mutate_less_often_in_high_dimensions_and_after_a_restart(dimension, first, later):
     space = SearchSpace(np.zeros(dimension), 1e-6, None, 0, integers=[0, 2])
     for number, floor in enumerate((first, later)):
         made = space.make(CMAES, Start(None), number)

@@ -24,7 +24,7 @@ def noise(generation, pairs, dimension, seed=5):
 @pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
 @pytest.mark.parametrize("dimension", [2, 17, 300])
 @pytest.mark.parametrize("guides", [1, 3])
-def test_the_step_is_that_of_the_paper(dimension, guides, fitness):
+def test_the_step_matches_the_paper(dimension, guides, fitness):
     """With the root of the covariance of equation 3 written out, and the mean of algorithm 1."""
     pairs, sigma, lr, alpha = 6, 0.2, 0.1, 0.3
     rng, target = np.random.default_rng(1), np.linspace(-1, 1, dimension)
@@ -51,7 +51,7 @@ def test_the_step_is_that_of_the_paper(dimension, guides, fitness):
         np.testing.assert_allclose(es.center.numpy(), center, rtol=1e-5, atol=1e-7)
 
 
-def test_noise_has_the_papers_covariance_and_the_length_of_plain_noise():
+def test_noise_has_the_covariance_of_the_paper_and_the_norm_of_plain_noise():
     basis = orthonormal(np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 2.0, 1.0, 0.0]]))
     draws = GuidedNoise(NoiseTable(1, 2**21), basis, 0.4).draw(0, 0, 20_000, 4)
     z = np.empty((20_000, 4))
@@ -65,7 +65,7 @@ def test_noise_has_the_papers_covariance_and_the_length_of_plain_noise():
     np.testing.assert_allclose(draws.weighted_sum(weights, np.float64), weights @ z, rtol=1e-6)
 
 
-def test_a_basis_is_made_of_what_each_row_adds():
+def test_the_basis_spans_the_independent_rows():
     rows = np.array([[0.0, 0, 0], [1, 2, 3], [2, 4, 6], [1e200, 0, 0], [1e-200, 1e-200, 0]])
     basis = orthonormal(rows)
     np.testing.assert_allclose(basis @ basis.T, np.eye(3), atol=1e-12)
@@ -73,7 +73,7 @@ def test_a_basis_is_made_of_what_each_row_adds():
     assert orthonormal(np.zeros((2, 3))).shape == (0, 3)
 
 
-def test_with_alpha_one_or_without_a_slope_it_is_openai_es():
+def test_with_alpha_one_or_a_zero_gradient_it_equals_openai_es():
     options = {"population": 12, "sigma": 0.1, "lr": 0.03, "seed": 5, "perturbation": TABLE}
     found = []
     for es in (
@@ -98,7 +98,7 @@ def keeps_and_mutates(center, kept):
     return slope
 
 
-def test_it_goes_on_bit_for_bit_and_owns_its_arrays():
+def test_a_restored_state_continues_identically_and_owns_its_arrays():
     def made():
         surrogate = partial(keeps_and_mutates, kept=[])
         return GuidedES(np.zeros(5), 12, 0.1, surrogate=surrogate, guides=3, seed=1, perturbation=TABLE)
@@ -139,7 +139,7 @@ def test_impossible_arguments_are_refused_by_name(options, message):
         ("north", "the surrogate gradient must be a vector of numbers"),
     ],
 )
-def test_a_surrogate_that_is_no_gradient_is_named(given, message):
+def test_a_surrogate_that_returns_no_gradient_is_named(given, message):
     es = GuidedES(np.zeros(3), surrogate=lambda _: given)
     with pytest.raises(InputError, match=message):
         es.ask()

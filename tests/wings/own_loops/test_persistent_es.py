@@ -21,7 +21,7 @@ def noise(generation, number, dimension, seed=5):
 
 @pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
 @pytest.mark.parametrize(("windows", "hold"), [(1, 1), (4, 1), (6, 2), (4, 4)])
-def test_the_step_is_that_of_the_papers(windows, hold, fitness):
+def test_the_step_matches_the_papers(windows, hold, fitness):
     """With the noise of each pair's unroll added up by hand."""
     dimension, population, sigma, lr = 7, 10, 0.2, 0.1
     start = np.linspace(-1, 1, dimension)
@@ -88,7 +88,7 @@ def mean_gradient(es, generations, lr):
     "src/escalade/wings/own_loops/persistent_es.py", "tests/wings/own_loops/test_persistent_es.py"
 )
 @pytest.mark.parametrize("hold", [1, 50])
-def test_an_influence_that_comes_late_is_in_the_gradient(hold):
+def test_the_gradient_includes_effects_beyond_the_window(hold):
     start, lr = np.array([0.02]), 1e-12  # the centre stays where it is
     options = {"population": 400, "sigma": 0.02, "optimizer": "sgd", "momentum": 0.0, "lr": lr}
     options |= {"direction": "minimize", "seed": 3}
@@ -99,7 +99,7 @@ def test_an_influence_that_comes_late_is_in_the_gradient(hold):
     assert truncated < 0.6 * truth  # it misses what comes after the window
 
 
-def test_it_goes_on_bit_for_bit():
+def test_a_restored_state_continues_identically():
     def made():
         return PersistentES(np.zeros(5), 12, 0.1, windows=6, hold=2, seed=1, perturbation=TABLE)
 
@@ -116,7 +116,7 @@ def test_it_goes_on_bit_for_bit():
 
 
 @pytest.mark.slow("examples")
-def test_the_example_ends_where_whole_unrolls_do():
+def test_the_example_reaches_the_result_of_full_unrolls():
     example = load("truncated_unrolls")
     found = {
         method: example.unroll(example.tune(method, 600)[None], *example.begin(1), example.STEPS)[0][0]
@@ -139,7 +139,7 @@ def test_impossible_arguments_are_refused_by_name(options, message):
         PersistentES(np.zeros(3), **options)
 
 
-def test_a_population_travels_without_the_table_of_noise():
+def test_a_population_is_pickled_without_the_noise_table():
     es = PersistentES(np.zeros(10), population=6, sigma=0.1, windows=5, perturbation=NoiseTable(3, 2**16))
     population = es.sample()
     sent = pickle.dumps(population)

@@ -47,7 +47,7 @@ def image(*shape):
     return gymnasium.spaces.Box(0, 255, shape, np.uint8)
 
 
-def test_onnx_does_what_the_policy_does(tmp_path):
+def test_onnx_matches_the_policy(tmp_path):
     policy = made("conv-lstm", image(1, 12, 12), "two")
     done = export_policy(policy, "onnx", tmp_path / "p.onnx")
     assert done.largest_difference <= 1e-5
@@ -82,7 +82,7 @@ for _map in ("rescale", "sigmoid"):
 
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
-def test_torch_does_what_the_policy_does(make, tmp_path):
+def test_torch_exports_match_the_policy(make, tmp_path):
     assert export_policy(make(), "torchscript", tmp_path / "p.pt").largest_difference <= 1e-5
 
 
@@ -93,7 +93,7 @@ def run(tmp_path_factory):
     return escalade.train("CartPole-v1", policy="lstm", hidden=(3,), run_dir=folder, **tiny)
 
 
-def test_the_command(run, capfd):
+def test_the_export_command(run, capfd):
     folder = run.folder.path
     assert cli.main(["export", str(folder), "--format", "torchscript", "--checkpoint", "latest"]) == 0
     said = capfd.readouterr()
@@ -103,7 +103,7 @@ def test_the_command(run, capfd):
     assert {name: part.shape for name, part in first.items()} == {"state_0": (3,), "state_1": (3,)}
 
 
-def test_a_file_and_the_library_say_where_it_is(run, tmp_path, capsys):
+def test_export_reports_the_path_of_its_file(run, tmp_path, capsys):
     flags = ["--format", "torchscript", "--output", str(tmp_path / "x.pt"), "--json"]
     assert cli.main(["export", str(run.folder.policy), *flags]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -114,7 +114,7 @@ def test_a_file_and_the_library_say_where_it_is(run, tmp_path, capsys):
     assert made.largest_difference == said["largest_difference"]
 
 
-def test_the_ending_says_the_format(run, tmp_path):
+def test_the_file_extension_selects_the_format(run, tmp_path):
     assert cli.main(["export", str(run.folder.path), "--output", str(tmp_path / "x.pt2")]) == 0
     module, seen = torch.export.load(tmp_path / "x.pt2").module(), np.ones((7, 4), np.float32)
     state = [torch.zeros(7, 3), torch.zeros(7, 3)]
@@ -141,7 +141,7 @@ def off_by(error):
         (off_by(np.nan), "differs from the original by nan"),
     ],
 )
-def test_what_does_not_do_what_the_policy_does_is_not_kept(wrong, said, tmp_path, monkeypatch):
+def test_an_export_that_differs_from_the_policy_is_deleted(wrong, said, tmp_path, monkeypatch):
     how = FORMATS["torchscript"]
     other = exporting._Format(".pt", (), how.save, lambda data: wrong(how.load(data)))
     monkeypatch.setitem(exporting.FORMATS, "torchscript", other)
@@ -150,7 +150,7 @@ def test_what_does_not_do_what_the_policy_does_is_not_kept(wrong, said, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_module_that_cannot_be_exported_is_one_line(tmp_path):
+def test_a_module_that_cannot_be_exported_is_reported_in_one_line(tmp_path):
     class Counts(torch.nn.Linear):
         def forward(self, x):
             return super().forward(x) * (1.0 if len(x) > 1 else 2.0)  # depends on the batch
@@ -166,7 +166,7 @@ def test_mistakes_are_reported_in_one_line(run, capsys):
     assert "unknown --format 'tflite': it must be one of onnx" in capsys.readouterr().err
 
 
-def test_without_the_extra_the_command_names_it(run, monkeypatch, capsys):
+def test_a_missing_extra_is_named(run, monkeypatch, capsys):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnx" else found(name))
     assert cli.main(["export", str(run.folder.path)]) == 2

@@ -117,7 +117,7 @@ def refused(capsys, *typed):
     return said
 
 
-def test_a_policy_of_the_zoo_is_pushed_pulled_and_plays_as_before(server, capsys):
+def test_a_zoo_policy_acts_the_same_after_push_and_pull(server, capsys):
     assert main(["push", "zoo:LunarLanderContinuous-v3", REPO]) == 0
     assert capsys.readouterr().out == f"{server.url}/{REPO}\n"
     assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
@@ -152,7 +152,7 @@ def test_text_in_env_kwargs_is_not_published(server, run, tmp_path, capsys):
     assert "sutton_barto_reward" in settings
 
 
-def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
+def test_a_pushed_run_includes_its_card_and_film(server, run, tmp_path):
     yaml = pytest.importorskip("yaml")
     folder = changed(run, tmp_path / "run", engine='"ray"', worker_resources="{CPU = 77}")
     (folder / "video.gif").write_bytes(b"film")
@@ -179,7 +179,7 @@ def test_a_run_takes_its_card_and_its_film_along(server, run, tmp_path):
     assert "mean_reward" not in server.repos[REPO]["README.md"].decode()  # of an older policy
 
 
-def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsys):
+def test_pull_rejects_options_that_run_code_and_resets_workers(server, run, capsys):
     assert main(["push", str(run), REPO]) == 0
     config = server.repos[REPO]["config.toml"].decode()
     server.repos[REPO]["config.toml"] = config.replace("workers = 0", "workers = 4000").encode()
@@ -199,7 +199,7 @@ def test_what_runs_code_or_fills_the_machine_stays_in_the_hub(server, run, capsy
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["a-class", "a-module"])
-def test_the_card_of_a_run_with_code_says_what_it_needs(server, own, tmp_path):
+def test_the_card_of_a_run_with_code_lists_its_requirements(server, own, tmp_path):
     options = {"population": 4, "generations": 1, "preset": None, "workers": 0, "verbose": False}
     options |= {"network": nn.Linear(4, 2)} if own else {"wrappers": ["tests.environments:Offset"]}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
@@ -218,7 +218,7 @@ def test_the_card_of_a_run_with_code_says_what_it_needs(server, own, tmp_path):
         ("config.toml", b"speed = 3", "unknown option 'speed'"),
     ],
 )
-def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment):
+def test_a_damaged_file_is_reported_in_one_line(server, run, capsys, name, content, fragment):
     assert main(["push", str(run), REPO]) == 0
     server.repos[REPO][name] = content
     capsys.readouterr()
@@ -226,7 +226,7 @@ def test_a_damaged_file_is_one_line(server, run, capsys, name, content, fragment
     assert not Path("cartpole").exists()
 
 
-def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
+def test_mistakes_of_push_and_pull_are_reported_in_one_line(server, run, monkeypatch, capsys):
     assert "repository nobody/nothing does not exist" in refused(capsys, "pull", "nobody/nothing")
     server.repos[REPO] = {"README.md": b"a poem"}
     assert "no policy uploaded with 'escalade push'" in refused(capsys, "pull", REPO)
@@ -243,13 +243,13 @@ def test_what_is_missing_is_one_line(server, run, monkeypatch, capsys):
         assert "needs huggingface_hub; install the extra 'hub'" in refused(capsys, *typed)
 
 
-def test_a_hub_that_is_not_there_is_one_line(server, run, monkeypatch, capsys):
+def test_an_unreachable_hub_is_reported_in_one_line(server, run, monkeypatch, capsys):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert REPO in refused(capsys, "push", str(run), REPO)
     assert REPO in refused(capsys, "pull", REPO)
 
 
-def test_a_hub_that_never_answers_is_one_line(server, monkeypatch, capsys):
+def test_a_hub_that_never_responds_is_reported_in_one_line(server, monkeypatch, capsys):
     monkeypatch.setattr("escalade.wings.publish.hub._SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts, and nobody reads
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"

@@ -115,7 +115,7 @@ def test_tensorboard_has_each_row_of_a_run_and_of_its_resumption_once(tmp_path):
 
 @noisy
 @needs_tensorboard
-def test_tensorboard_takes_back_what_runs_again(tmp_path):
+def test_tensorboard_discards_generations_that_are_repeated(tmp_path):
     def at(generation, evaluation):
         return replace(row(generation, evaluation=evaluation), env_steps=100 * generation)
 
@@ -132,7 +132,7 @@ def test_tensorboard_takes_back_what_runs_again(tmp_path):
 
 @noisy
 @needs_wandb
-def test_wandb_goes_on_with_its_run_and_logs_no_generation_twice(tmp_path, monkeypatch, capfd):
+def test_wandb_resumes_its_run_and_logs_no_generation_twice(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("WANDB_MODE", "offline")
     run = escalade.train(
         "CartPole-v1", run_dir=tmp_path / "run", generations=3, recorder="wandb", verbose=False, **SMALL
@@ -183,7 +183,7 @@ def broken(monkeypatch):
 
 
 @pytest.mark.parametrize("when", ["start", "log", "write_note", "finish"])
-def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, broken, tmp_path, monkeypatch, capsys):
+def test_a_tracker_error_is_printed_and_the_run_continues(when, broken, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(broken, "when", when)
     options = {"generations": 2, "recorder": ["wandb"], "run_dir": tmp_path / "run"}
     # The run has something to say: text is left out of observations.
@@ -199,7 +199,7 @@ def test_what_a_tracker_raises_is_a_line_and_the_run_goes_on(when, broken, tmp_p
 
 
 @pytest.mark.parametrize("name", TRACKERS)
-def test_a_missing_package_is_a_line_that_names_its_extra(name, tmp_path, monkeypatch, capsys):
+def test_a_missing_package_is_reported_with_its_extra(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(RECORDERS, name, replace(RECORDERS[name], packages=("of_another_machine",)))
     assert main(["train", "CartPole-v1", "--recorder", name, "--run-dir", str(tmp_path / "run")]) == 2
     said = capsys.readouterr()
@@ -233,7 +233,7 @@ class Listens:
         self.file.close()
 
 
-def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
+def test_a_custom_recorder_can_be_named_on_the_command_line(tmp_path):
     run = tmp_path / "run"
     words = ("train", "CartPole-v1", *FLAGS, "--generations", "2", "--run-dir", run)
     done = command(
@@ -259,14 +259,14 @@ def test_a_recorder_of_the_users_own_is_named_on_the_command_line(tmp_path):
         ("Listens", "unknown --recorder 'Listens': it must be one of csv, console"),
     ],
 )
-def test_a_recorder_that_is_not_there_is_one_line(name, message, tmp_path, capsys):
+def test_an_unknown_recorder_is_reported_in_one_line(name, message, tmp_path, capsys):
     words = ["train", "CartPole-v1", "--recorder", name, "--run-dir", str(tmp_path / "run")]
     assert main(words) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
-def test_lines_of_a_tracker_do_not_push_other_notes_out_when_a_run_is_resumed(broken, tmp_path):
+def test_tracker_errors_do_not_displace_other_notes_on_resume(broken, tmp_path):
     options = SMALL | {"recorder": ["wandb"], "run_dir": tmp_path / "run", "verbose": False}
     escalade.train("tests.environments:Walk-v0", **options | {"max_episode_steps": None, "generations": 2})
     first = read_table(tmp_path / "run" / "notes.csv")["note"]
