@@ -1,4 +1,4 @@
-"""The real command, run as a user runs it, and what to look for once it is gone."""
+"""The real command, run like a user runs it, and checks for leftovers after it ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 DEADLINE = 180.0
 _MARK = "ESCALADE_TEST_MARK"
 
-# A sitecustomize that hides packages: importing them fails, and looking for them finds nothing.
+# A sitecustomize that hides packages: imports fail, and searches find nothing.
 _HIDE = """
 import importlib.machinery as machinery
 hidden = {hidden!r}
@@ -36,7 +36,7 @@ machinery.PathFinder.find_spec = staticmethod(
 )
 """
 
-# A sitecustomize for a disk that fills up: the n-th synced file and all after it find no room.
+# A sitecustomize that simulates a full disk: the n-th and all later synced files raise ENOSPC.
 _FULL = """
 import errno, os
 left, fsync = [{left}], os.fsync
@@ -50,12 +50,12 @@ os.fsync = full
 
 
 def hiding(folder: Path, *packages: str) -> dict[str, str]:
-    """Environment variables of a command that has not got ``packages``."""
+    """Return environment variables that hide ``packages`` from a command."""
     return _customised(folder, _HIDE.format(hidden=set(packages)))
 
 
 def filling(folder: Path, left: int) -> dict[str, str]:
-    """Environment variables of a command whose disk has room for ``left`` synced files."""
+    """Return environment variables of a command whose disk has room for ``left`` synced files."""
     return _customised(folder, _FULL.format(left=left))
 
 
@@ -81,7 +81,7 @@ def _start(arguments: tuple[Any, ...], cwd: Path, variables: dict[str, str] | No
 def command(
     *arguments: Any, cwd: Path, variables: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``escalade`` with these arguments to its end."""
+    """Run ``escalade`` with these arguments until it ends."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = _start(arguments, cwd, variables, **pipes)
     try:
@@ -93,11 +93,11 @@ def command(
 
 
 class Running:
-    """A command in a session of its own, so that signals to its group reach nobody else."""
+    """A command in its own session, so that signals to its group reach no other process."""
 
     def __init__(self, *arguments: Any, cwd: Path) -> None:
         self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
-        # Short, for the names of sockets go there; empty again when all is well.
+        # Short, because socket paths are limited; empty again at the end.
         self.temporary = Path(tempfile.mkdtemp(prefix="esc"))
         self._out, self._err = cwd / f"{self.mark}.out", cwd / f"{self.mark}.err"
         with self._out.open("w") as out, self._err.open("w") as err:
@@ -113,20 +113,20 @@ class Running:
         return self._err.read_text()
 
     def until(self, condition: Callable[[], Any]) -> None:
-        """Wait until something is so; fail when the command ends first."""
+        """Wait until the condition is true; fail if the command ends first."""
         wait_until(lambda: condition() or self.process.poll() is not None)
         assert condition(), f"ended with {self.process.returncode}: {self.out}{self.err}"
 
     def signal(self, number: signal.Signals, group: bool = False) -> None:
-        """Send a signal, as a terminal does (to the whole group) or as ``kill`` does."""
+        """Send a signal to the process, like ``kill``, or to its group, like a terminal."""
         with contextlib.suppress(ProcessLookupError):
             (os.killpg if group else os.kill)(self.process.pid, number)
 
     def insist(self, number: signal.Signals) -> int:
-        """Send a signal once a second until the command ends, as someone impatient does; its exit code.
+        """Send a signal once a second until the command ends. Return its exit code.
 
-        Signals that come all at once may be taken by a thread of BLAS, and a sleep in the main thread
-        goes on. The next one ends it.
+        A thread of BLAS may receive a signal, so that a sleep in the main thread continues. The next one
+        ends it.
         """
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:
@@ -139,11 +139,11 @@ class Running:
         return self.process.wait(timeout=DEADLINE)
 
     def left_in_temporary(self) -> list[str]:
-        """Names in the command's temporary folder, but for the cache that torch keeps for its user."""
+        """Return the names in the command's temporary folder, except torch's cache."""
         return [name for name in os.listdir(self.temporary) if not name.startswith("torchinductor_")]
 
     def family(self) -> list[psutil.Process]:
-        """Every process that this command started, and itself: they inherit a variable that marks them."""
+        """Return this command and every process it started, found by an inherited environment variable."""
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -152,7 +152,7 @@ class Running:
         return found
 
     def workers(self) -> list[psutil.Process]:
-        """The leaves of the family: processes forked from the fork server."""
+        """Return the processes forked from the fork server."""
         server = {p.pid for p in self.family() if "forkserver" in " ".join(_line(p))}
         return [process for process in self.family() if _parent(process) in server]
 
@@ -181,7 +181,7 @@ def _parent(process: psutil.Process) -> int | None:
 
 @contextmanager
 def running(*arguments: Any, cwd: Path) -> Iterator[Running]:
-    """A command that is gone, with all it started, when the block ends."""
+    """Run a command, and kill it and its children at the end of the block."""
     started = Running(*arguments, cwd=cwd)
     try:
         yield started
@@ -190,15 +190,15 @@ def running(*arguments: Any, cwd: Path) -> Iterator[Running]:
 
 
 def wait_until(condition: Callable[[], Any], deadline: float = DEADLINE) -> None:
-    """Poll until something is so; seldom enough to leave the cores to what is waited for."""
+    """Poll until the condition is true, rarely enough to leave the cores to other processes."""
     end = time.monotonic() + deadline
     while not condition():
-        assert time.monotonic() < end, "it never came"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.02)
 
 
 def parsers() -> dict[str, Parser]:
-    """The parser of every command, by name."""
+    """Return the parser of every command by name."""
     action = next(action for action in make_parser()._actions if action.dest == "==SUPPRESS==")
     return dict(action.choices)
 
@@ -208,7 +208,7 @@ def summary(run: Path) -> dict[str, Any]:
 
 
 def bits(run: Path) -> str:
-    """What must be the same: the digest of the final centre and normaliser."""
+    """Return the digest of the final center and normalizer."""
     return summary(run)["params_sha256"]
 
 

@@ -1,4 +1,4 @@
-"""Every test runs in an empty folder, so that nothing is left in the repository."""
+"""Every test runs in an empty folder, so that no files are left in the repository."""
 
 import gc
 import importlib.util
@@ -13,7 +13,7 @@ from tests.touched import concerns, touched
 from escalade.engines.fork_server import warm_up
 from escalade.envs.process import headless
 
-# Tests that share what takes long to make or to import go to one process: their group's name by file.
+# Tests that share slow fixtures or imports run in one process: the name of their group by file.
 TOGETHER = {
     "tests/wings/cluster/test_ray_cluster.py": "ray",
     "tests/wings/cluster/test_ray_faults.py": "ray-faults",
@@ -25,10 +25,10 @@ TOGETHER = {
     "tests/policies/test_transformers.py": "transformers",
 }
 
-# Where runs draw their curves. It takes half of the time of a short run, and other tests do not look at them.
+# Tests whose runs draw learning curves. That takes half the time of a short run; other tests ignore them.
 DRAWN = ("tests/wings/analysis/test_pictures.py",)
 
-# What the workers of tests need: modules of torch, rollouts, and the backends.
+# Modules preloaded for the workers of tests: torch, rollouts, and the backends.
 SERVED = [
     "escalade.fitness.work",
     "escalade.wings.optimize.calls",
@@ -41,27 +41,27 @@ SERVED = [
     "escalade.envs.mujoco.preload",
 ]
 
-# What tests send to the commands that they start.
+# Signals that tests send to commands.
 FOR_COMMANDS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 _NICE = 5
 
-# Before test modules import both envpool and mujoco: after that, EnvPool's drawing ends the process.
+# Must come before test modules import envpool and mujoco; later, EnvPool's rendering would end the process.
 headless()
 
-# Imports and collected tests stay: garbage is hardly looked for until then, and after that not among them.
+# Imports and collected tests live until the end: collect rarely during collection, and skip them afterwards.
 _PYTHONS = gc.get_threshold()
 gc.set_threshold(100_000)
 
-# Commands that tests start compile the package once, not each of them anew, whatever the environment says.
+# Commands started by tests share compiled bytecode, regardless of the environment.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Deal tests out one by one, but for groups, the largest group first.
+    """Distribute tests one by one, except groups, the largest group first.
 
-    Instead of xdist's own ``loadgroup``, which finds no groups since pytest 9.2: nobody reads the ids
-    that it changes.
+    This replaces xdist's ``loadgroup``, which finds no groups since pytest 9.2, because pytest ignores the
+    ids that it changes.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -73,9 +73,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_runtest_setup(item):
-    """Let clusters go first: their tests are the longest chain, and wait for many short-lived processes.
+    """Give clusters priority: their tests are the longest chain, and wait for many short-lived processes.
 
-    Every test process is nicer than they are from its first test of another kind on.
+    Every test process lowers its priority at its first test of a different kind.
     """
     clusters = TOGETHER.get(item.nodeid.partition("::")[0], "").startswith("ray")
     if hasattr(os, "nice") and not clusters and os.nice(0) < _NICE:
@@ -84,24 +84,24 @@ def pytest_runtest_setup(item):
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--touched", action="store_true", help="of the slow tests, only those of what a change touches"
+        "--touched", action="store_true", help="of the slow tests, only those that cover changed files"
     )
 
 
 def pytest_collection_modifyitems(config, items):
-    """Begin with the tests of whole runs, which wait for processes most: at the end they would wait alone.
+    """Start with the tests of whole runs, which wait for processes most: at the end they would wait alone.
 
-    Skip what names EnvPool, in the test's name or its parameters, where EnvPool is not installed. There are
-    builds of it for Linux only.
+    Skip tests with EnvPool in their name or parameters if EnvPool is not installed. It has builds for Linux
+    only.
 
-    With ``--touched``, leave out slow tests of what was not touched.
+    With ``--touched``, deselect slow tests that cover no changed file.
     """
     root = config.rootpath
     if config.getoption("touched") and (paths := touched(root)) is not None:
         config.hook.pytest_deselected(items=[item for item in items if not concerns(item, root, paths)])
         items[:] = [item for item in items if concerns(item, root, paths)]
     here = Path(__file__).parent
-    items.sort(key=lambda item: item.path.parent != here)  # those that stand in this folder, not below it
+    items.sort(key=lambda item: item.path.parent != here)  # files directly in this folder first
     if importlib.util.find_spec("envpool") is None:
         for item in items:
             if "envpool" in item.name:
@@ -124,10 +124,10 @@ def _elsewhere(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def _signals():
-    """Commands that a test starts heed every signal, also where this process was told to ignore some.
+    """Commands started by a test receive every signal, even if this process was started to ignore some.
 
-    As ``nohup`` tells it, and a shell that starts it in the background: children inherit what is ignored,
-    and not what is handled.
+    ``nohup`` and background shells make a process ignore signals. Children inherit ignored signals, but not
+    handlers.
     """
     ignored = [number for number in FOR_COMMANDS if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
@@ -139,10 +139,10 @@ def _signals():
 
 @pytest.fixture(scope="session", autouse=True)
 def _server(_signals):
-    """The server that workers are forked from has all they need, whichever test is the first to have workers.
+    """Preload the fork server with all modules that workers need, whichever test starts workers first.
 
-    It imports what its first run asks for, and nothing later: each worker of the other tests would import
-    torch or EnvPool itself, for a second and more.
+    It imports only the modules requested by its first run. Without this, each worker of the other tests would
+    spend a second or more on importing torch or EnvPool.
     """
     if os.environ.get("PYTEST_XDIST_WORKER"):
         warm_up(SERVED, {"ESCALADE_PRELOADED_ENVIRONMENT": "CartPole-v1"})
@@ -159,7 +159,7 @@ def museum(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def _curves(request):
-    """Runs leave an empty picture, but in the modules of ``DRAWN``."""
+    """Replace learning curves with empty files, except in the modules of ``DRAWN``."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.node.nodeid.startswith(DRAWN):
             patch.setattr("escalade.training.run.plot_run", _no_curve)

@@ -1,4 +1,4 @@
-"""The device that tests of devices use: the CPU, or what ESCALADE_TEST_DEVICE names, such as ``cuda``."""
+"""The device of the device tests: the CPU, or the value of ESCALADE_TEST_DEVICE, such as ``cuda``."""
 
 import os
 
@@ -6,5 +6,5 @@ import torch
 
 PLACE = torch.device(os.environ.get("ESCALADE_TEST_DEVICE", "cpu"))
 
-# A GPU's convolutions round to 10 bits unless told otherwise, and what is compared here is more exact.
+# By default, a GPU's convolutions round to 10 bits, which is too coarse for these comparisons.
 torch.backends.cudnn.allow_tf32 = False

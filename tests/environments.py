@@ -95,9 +95,9 @@ HYBRID = {
 
 
 class Tiny(gymnasium.Env[Any, Any]):
-    """Any spaces; random observations, and a reward that depends on every action and observation.
+    """Any spaces, random observations, and a reward that depends on every action and observation.
 
-    Refuses actions outside of its action space.
+    Raises on actions outside its action space.
     """
 
     def __init__(self, observation: str = "box", action: str = "discrete", length: int = 6) -> None:
@@ -126,9 +126,9 @@ class Tiny(gymnasium.Env[Any, Any]):
 
 
 class Walk(gymnasium.Env[Any, Any]):
-    """A point pushed along a line, with episodes of many lengths: its every step feeds on the last.
+    """A point pushed along a line, with episodes of many lengths; each step depends on the previous one.
 
-    ``end`` says how an episode ends: ``terminated``, ``truncated``, or never by itself.
+    ``end`` is how an episode ends: ``terminated``, ``truncated`` or ``never``.
     """
 
     def __init__(self, end: str = "terminated", length: int = 12) -> None:
@@ -152,9 +152,9 @@ class Walk(gymnasium.Env[Any, Any]):
 
 
 class Raises(Walk):
-    """Fails: in its constructor, in ``reset`` of some seeds, or in the third step after such a reset.
+    """Raises in its constructor, in ``reset`` for some seeds, or in the third step after such a reset.
 
-    It is of no use afterwards: neither ``reset`` nor ``close`` work.
+    After that it is unusable: ``reset`` and ``close`` raise too.
     """
 
     def __init__(self, when: str = "step", every: int = 3, kind: str = "RuntimeError") -> None:
@@ -186,7 +186,7 @@ class Raises(Walk):
 
 
 class Stays(Walk):
-    """Cannot be closed; of several objects, but for the first ``after``."""
+    """Raises on close, except for the first ``after`` objects."""
 
     closed = 0
 
@@ -201,7 +201,7 @@ class Stays(Walk):
 
 
 class Fragile(Walk):
-    """Can be built once in a process, and never again."""
+    """Can be constructed only once in a process."""
 
     built = 0
 
@@ -213,7 +213,7 @@ class Fragile(Walk):
 
 
 class Blocks(Walk):
-    """Says in the file ``marker`` that it is inside a step, and stays there."""
+    """Creates the file ``marker`` inside a step, and blocks there."""
 
     def __init__(self, marker: str, after: int = 0) -> None:
         super().__init__()
@@ -223,13 +223,13 @@ class Blocks(Walk):
         self.taken += 1
         if self.taken > self.after:
             self.marker.touch()
-            while True:  # not one long sleep: a signal just before it would not end it
+            while True:  # Not a single long sleep: a signal just before it would not end it.
                 time.sleep(0.05)
         return super().step(action)
 
 
 class Halts(Walk):
-    """Its episodes have no end while the file ``marker`` is there."""
+    """Its episodes do not end while the file ``marker`` exists."""
 
     def __init__(self, marker: str) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ class Halts(Walk):
 
 
 class Shown(Walk):
-    """Says in the file ``diary`` what it would show in a window."""
+    """Writes to the file ``diary`` instead of drawing in a window."""
 
     metadata = {"render_modes": ["human"], "render_fps": 50}  # noqa: RUF012 - as Gymnasium has it
 
@@ -258,7 +258,7 @@ class Shown(Walk):
 
 
 class Spoils(Walk):
-    """Multiplies the action that it was given by ``by``, when it has used it."""
+    """Multiplies the received action array by ``by`` in place, after using it."""
 
     def __init__(self, by: float = 1.0) -> None:
         super().__init__()
@@ -271,7 +271,7 @@ class Spoils(Walk):
 
 
 class Diverges(Walk):
-    """Every fifth seed gives a return of NaN, or another ``value``, and observations to match."""
+    """Returns NaN rewards, or ``value``, for every fifth seed, and matching observations."""
 
     def __init__(self, every: int = 5, value: float = np.nan) -> None:
         super().__init__()
@@ -288,7 +288,7 @@ class Diverges(Walk):
 
 
 class Blind(Walk):
-    """Sees NaN in every third seed, at the reset or at the end; its rewards are numbers all the same."""
+    """Observes NaN for every third seed, at the reset or at the end; its rewards stay finite."""
 
     def __init__(self, when: str = "end") -> None:
         super().__init__()
@@ -305,7 +305,7 @@ class Blind(Walk):
 
 
 class Closes(Walk):
-    """Says in the folder ``where`` that it was closed."""
+    """Records in the folder ``where`` that it was closed."""
 
     def __init__(self, where: str) -> None:
         super().__init__()
@@ -316,7 +316,7 @@ class Closes(Walk):
 
 
 class Particular(Walk):
-    """Takes one value of ``gravity`` and no other."""
+    """Accepts only one value of ``gravity``."""
 
     def __init__(self, gravity: float = -1.0, note: str | None = None) -> None:
         super().__init__()
@@ -325,7 +325,7 @@ class Particular(Walk):
 
 
 class Pays(Walk):
-    """Pays in another ``form``: float32, int, an array of size 1, tensor, two numbers, none, or text."""
+    """Returns rewards in the ``form`` float32, int, array of size 1, tensor, two numbers, None or text."""
 
     def __init__(self, form: str = "array") -> None:
         super().__init__("truncated", 8)
@@ -346,7 +346,7 @@ class Pays(Walk):
 
 
 class Clock(Walk):
-    """Observations around 1.7e9 with a deviation of 1, as seconds since 1970 are."""
+    """Observations around 1.7e9 with a deviation of 1, like seconds since 1970."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         super().reset(seed=seed)
@@ -361,7 +361,7 @@ class Clock(Walk):
 
 
 class Remembers(Walk):
-    """Carries something over: an object's later episodes begin elsewhere."""
+    """Keeps state between episodes: later episodes of an object start elsewhere."""
 
     episodes = 0
 
@@ -373,7 +373,7 @@ class Remembers(Walk):
 
 
 class Same(Walk):
-    """Begins every episode in the same place."""
+    """Starts every episode in the same place."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         super().reset(seed=seed)
@@ -382,7 +382,7 @@ class Same(Walk):
 
 
 class Unseeded(Walk):
-    """Draws from a generator that no seed reaches."""
+    """Draws from a generator that ignores the seed."""
 
     chance = np.random.default_rng(0)
 
@@ -392,7 +392,7 @@ class Unseeded(Walk):
 
 
 class Informs(Walk):
-    """Says in its info how fast it is; its reward has a bonus of 10 a step."""
+    """Reports its speed in the info; its reward includes a bonus of 10 per step."""
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         observation, reward, terminated, truncated, _ = super().step(action)
@@ -401,7 +401,7 @@ class Informs(Walk):
 
 
 class Succeeds(Walk):
-    """Whether the state ends above 0 is in its info: one dictionary for all, written again in every step."""
+    """Its info contains whether the state is above 0, in one dictionary that every step overwrites."""
 
     info: ClassVar[dict[str, Any]] = {}
 
@@ -426,7 +426,7 @@ class Offset(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 class Shares(Walk):
-    """What all objects of a class share: a generator, an action space, or a number; nothing, by default."""
+    """Shares a generator, an action space, or a number between all objects; nothing by default."""
 
     generator: ClassVar[np.random.Generator] = np.random.default_rng()
     space: ClassVar[spaces.Box] = spaces.Box(-1.0, 1.0, (1,), np.float32)
@@ -458,7 +458,7 @@ class Shares(Walk):
 
 
 class Misfits(gymnasium.Env[Any, Any]):
-    """Gives at ``where`` what does not fit: an observation of another ``shape``, or the ``old`` interface."""
+    """Returns at ``where`` an observation of a wrong ``shape``, or uses the ``old`` interface."""
 
     def __init__(self, where: str = "reset", what: str = "shape") -> None:
         self.observation_space, self.action_space = (
@@ -479,7 +479,7 @@ class Misfits(gymnasium.Env[Any, Any]):
 
 
 class Chance(gymnasium.Env[Any, Any]):
-    """One step; the return is normal, and nothing to do with the action."""
+    """One step with a normally distributed return that does not depend on the action."""
 
     observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
     action_space = spaces.Discrete(2)
@@ -497,7 +497,7 @@ class Chance(gymnasium.Env[Any, Any]):
 
 
 class Stuck(gymnasium.Env[Any, Any]):
-    """Ends after 20 actions 1; action 0 changes nothing."""
+    """Ends after action 1 was taken 20 times; action 0 changes nothing."""
 
     observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -513,7 +513,7 @@ class Stuck(gymnasium.Env[Any, Any]):
 
 
 class Ends(Walk):
-    """Ends in another ``form``: ``numpy`` and ``array`` are booleans, ``text`` says "no" all the time."""
+    """Returns end flags in a ``form``: ``numpy`` and ``array`` are booleans, ``text`` is always "no"."""
 
     forms: ClassVar[dict[str, Any]] = {
         "numpy": np.bool_,
@@ -536,7 +536,7 @@ class Ends(Walk):
 
 
 class Twice(Walk):
-    """Its class makes one object, and returns that again."""
+    """A class that always returns the same object."""
 
     made: ClassVar[Any] = None
 
@@ -546,7 +546,7 @@ class Twice(Walk):
 
 
 class ByHand(gymnasium.Env[Any, Any]):
-    """A wrapper that is none of Gymnasium's; it calls the reset of what it wraps without a seed."""
+    """A wrapper that is not a Gymnasium wrapper, and resets its environment without a seed."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -563,12 +563,12 @@ _walk = Walk()
 
 
 def same() -> Any:
-    """Return one object for all."""
+    """Return the same object for all calls."""
     return _walk
 
 
 def same_in_wrappers() -> Any:
-    """Return a new wrapper around one object for all."""
+    """Return a new wrapper around the same object for all calls."""
     return gymnasium.wrappers.TimeLimit(_walk, 5)
 
 
@@ -578,7 +578,7 @@ def same_by_hand() -> Any:
 
 
 class Generated(Walk):
-    """Its spaces are of classes that it makes as it runs, which only the process that made it can import."""
+    """Its spaces have classes created at run time, which other processes cannot import."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -596,7 +596,7 @@ def _generated(kind: Any) -> Any:
 
 
 class Agents(Tiny):
-    """Several agents, with a reward each."""
+    """Several agents with one reward each."""
 
     def __init__(self) -> None:
         super().__init__("box", "agents")
@@ -607,7 +607,7 @@ class Agents(Tiny):
 
 
 class OwnGenerator(gymnasium.Env[Any, Any]):
-    """Seeds a generator of its own, and leaves Gymnasium's alone."""
+    """Seeds its own generator, and does not use Gymnasium's."""
 
     observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
     action_space = spaces.Discrete(2)
@@ -621,7 +621,7 @@ class OwnGenerator(gymnasium.Env[Any, Any]):
 
 
 class Compiles(Walk):
-    """Calls ``takes`` with the seconds of every step: 100 of an object's first one, and 1/8 of others."""
+    """Calls ``takes`` with the seconds of every step: 100 for an object's first step, then 1/8."""
 
     takes: ClassVar[Any] = None
     compiled = False
@@ -634,7 +634,7 @@ class Compiles(Walk):
 
 
 class Doors(gymnasium.Env[Any, Any]):
-    """Two doors under one observation, opened by action 0 and then 1: no fixed action opens both."""
+    """Two doors with the same observation, opened by action 0 and then 1: no fixed action opens both."""
 
     observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
     action_space = spaces.Discrete(2)
@@ -652,9 +652,9 @@ class Doors(gymnasium.Env[Any, Any]):
 
 
 class Masked(gymnasium.Env[Any, Any]):
-    """Five steps with one illegal action more in each; raises if one is played. Pays the largest action.
+    """Five steps, each with one more illegal action; raises if one is taken. Rewards the largest action.
 
-    The mask is in the info, or with ``inside`` in the observation.
+    The mask is in the info, or in the observation if ``inside``.
     """
 
     def __init__(self, inside: bool = False, pair: bool = False, silent: bool = False) -> None:
@@ -706,7 +706,7 @@ class Heats(gymnasium.Env[Any, Any]):
 
 
 class Moves(Walk):
-    """Changes the working directory, as simulators do that start beside their own files."""
+    """Changes the working directory, like simulators that start in the folder of their files."""
 
     def __init__(self, to: str) -> None:
         super().__init__()

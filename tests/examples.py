@@ -8,7 +8,7 @@ FOLDER = Path(__file__).parent.parent / "examples"
 
 
 def load(name: str) -> ModuleType:
-    """An example's module, made anew; what it does as a script is not done."""
+    """Return a new module of an example, without running it as a script."""
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

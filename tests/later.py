@@ -1,4 +1,4 @@
-"""Modules that take long to import: every test process collects all tests, and runs few of them."""
+"""Lazy imports of slow modules, because every test process collects all tests but runs few of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 
 
 class Later:
-    """A module that is imported when one of its names is asked for first."""
+    """A module that is imported on first use of one of its names."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # as pytest asks everything that stands in a test's file
+        if attribute.startswith("_"):  # pytest inspects every object in a test file
             raise AttributeError(attribute)
         return getattr(importlib.import_module(self._name), attribute)
 
 
 def needs(package: str) -> pytest.MarkDecorator:
-    """The mark of tests that are skipped where ``package`` is not installed; nothing is imported for it."""
+    """Return the mark that skips tests if ``package`` is not installed, without importing it."""
     return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=f"{package} is not installed")

@@ -1,11 +1,11 @@
-"""What users name on the command line: factories of networks, good and bad."""
+"""User code named on the command line: factories of networks, valid and invalid."""
 
 import torch
 from torch import nn
 
 
 class Features(nn.Module):
-    """Trains a readout of frozen random features; a buffer shifts what it sees."""
+    """Trains a readout of frozen random features; a buffer shifts the observations."""
 
     def __init__(self, inputs, outputs):
         super().__init__()
@@ -32,9 +32,9 @@ class Negated(nn.Sequential):
 
 
 class Leaky(nn.Module):
-    """A stateful module: a leaky sum of what it saw, one of the states of every kind of structure.
+    """A stateful module: a leaky sum of observations, in a nested state.
 
-    What it starts from is drawn from the seed and from a parameter, so it differs between members too.
+    The initial state depends on the seed and on a parameter, so it differs between members too.
     """
 
     def __init__(self, inputs, outputs):

@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, as a person runs it: what it shows, and what is typed."""
+"""A command on its own pseudo terminal: its output, and typed input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.commands import DEADLINE, ROOT
 
 
 class Terminal:
-    """A pseudo terminal, and a command that has it as its controlling one."""
+    """A pseudo terminal and the command that it controls."""
 
     def __init__(self, *arguments: Any, cwd: Path, columns: int = 100) -> None:
         self.shown = ""
@@ -46,21 +46,21 @@ class Terminal:
         os.write(self._ours, text.encode())
 
     def resize(self, columns: int) -> None:
-        """Make the window so many columns wide."""
+        """Set the width of the window."""
         self._size(columns)
 
     def _size(self, columns: int) -> None:
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
 
     def until(self, condition: Callable[[], Any]) -> None:
-        """Read what is shown until something is so."""
+        """Read the output until the condition is true."""
         end = time.monotonic() + DEADLINE
         while not condition():
-            assert time.monotonic() < end, f"it never came: {self.shown}"
+            assert time.monotonic() < end, f"timed out: {self.shown}"
             self._read(0.2)
 
     def wait(self) -> int:
-        """Read to the command's end; its exit code."""
+        """Read until the command ends. Return its exit code."""
         self.until(lambda: self.process.poll() is not None)
         while self._read(0.05):
             pass
@@ -82,7 +82,7 @@ class Terminal:
 
 @contextmanager
 def terminal(*arguments: Any, cwd: Path, columns: int = 100) -> Iterator[Terminal]:
-    """A command on a terminal; it is gone when the block ends."""
+    """Run a command on a terminal, and kill it at the end of the block."""
     started = Terminal(*arguments, cwd=cwd, columns=columns)
     try:
         yield started

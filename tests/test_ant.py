@@ -1,4 +1,4 @@
-"""The policy of examples/ant.py: what it is told of the simulator is so, and its sides are alike."""
+"""The policy of examples/ant.py: its assumptions about the simulator hold, and it is symmetric."""
 
 import gymnasium
 import numpy as np
@@ -25,19 +25,19 @@ def env():
 
 
 def joints(numbers):
-    """What is mirrored, of one number for each joint."""
+    """Mirror one value per joint, shape (8,)."""
     return numbers[PARTNERS] * SIGNS
 
 
 def observation(seen):
-    """The mirrored one, shape (28,)."""
+    """Mirror an observation, shape (28,)."""
     body = seen[:8] * [1, -1, 1, 1, -1, 1, -1, 1]
     both = np.stack([joints(seen[8:24:2]), joints(seen[9:24:2])], axis=1)
     return np.concatenate([body, both.flatten(), seen[24:][::-1]])
 
 
 def trained(example):
-    """A policy of random numbers."""
+    """Return a policy with random parameters."""
     torch.manual_seed(0)
     policy = example.runner(28, 8)
     for parameter in policy.parameters():

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING and the index of the benchmarks say agrees with the repository.
+"""CONTRIBUTING and the index of the benchmarks agree with the repository.
 
 The worked example of a new strategy is in tests/strategies.
 """
@@ -44,7 +44,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def rows(text, first):
-    """Cells of the table whose first column is called ``first``."""
+    """Return the cells of the table whose first column is named ``first``."""
     table = text.partition(f"| {first} |")[2].partition("\n\n")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
@@ -95,7 +95,7 @@ def test_the_modules_from_the_command_to_the_gradient_are_listed(monkeypatch, tm
     assert cli.main([*train, "--run-dir", str(tmp_path / "run")]) == 0
     called = dict.fromkeys(name for name in reversed(calls[0]) if name.startswith("escalade."))
     modules = [name.removeprefix("escalade.") for name in called]
-    # The first and the last are those that this test stands in for.
+    # This test replaces the first and the last module.
     assert re.findall(r"`([\w.]+)`", told) == ["__main__", *modules, "perturbation.slices"]
     assert len(modules) == 8
 
@@ -108,7 +108,7 @@ def test_the_named_make_targets_exist():
 
 @pytest.fixture
 def follow(monkeypatch, tmp_path):
-    """Write the file of a page's example, as its reader would; return the rest of its code."""
+    """Write the file of a page's example. Return the rest of its code."""
     before = set(sys.modules)
 
     def written(part, package):
@@ -129,7 +129,7 @@ def follow(monkeypatch, tmp_path):
 
 def test_the_guide_to_a_new_recorder_works(follow, monkeypatch, tmp_path):
     use = follow("recorder", escalade.recorders)
-    monkeypatch.setitem(RECORDERS, "json-lines", None)  # taken out again at the end
+    monkeypatch.setitem(RECORDERS, "json-lines", None)  # removed again at the end
     exec(use, {"RECORDERS": RECORDERS, "Entry": Entry})
     recorder = start_recorder("json-lines", RunInfo(RunFolder(tmp_path), Goals("a run")))
     options = {"preset": None, "population": 4, "hidden": [4], "generations": 3, "eval_episodes": 2}
@@ -162,7 +162,7 @@ def test_the_guide_to_a_new_noise_source_works(follow):
 def test_the_guide_to_a_new_policy_layer_works(follow, monkeypatch):
     use = follow("policy-layer", escalade.policies)
     made = importlib.import_module("escalade.policies.layer_norm")
-    monkeypatch.setitem(LAYERS, nn.LayerNorm, None)  # taken out again at the end
+    monkeypatch.setitem(LAYERS, nn.LayerNorm, None)  # removed again at the end
     exec(use, {"LAYERS": LAYERS, "Kind": Kind, "nn": nn, **vars(made)})
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 2))
@@ -185,7 +185,7 @@ def test_the_guide_to_a_new_policy_layer_works(follow, monkeypatch):
 def test_the_guide_to_a_new_score_works(follow, monkeypatch, tmp_path):
     use = follow("score", escalade.training)
     made = importlib.import_module("escalade.training.surprise").Surprise
-    monkeypatch.setitem(SCORES, "surprise", None)  # taken out again at the end
+    monkeypatch.setitem(SCORES, "surprise", None)  # removed again at the end
     exec(use, {"SCORES": SCORES, "Surprise": made})
     options = {"preset": None, "population": 4, "hidden": [4], "eval_episodes": 2, "eval_every": 1}
     options |= {"workers": 0, "verbose": False, "seed": 3}
@@ -205,7 +205,7 @@ def test_the_guide_to_a_new_score_works(follow, monkeypatch, tmp_path):
 
 
 class Counts:
-    """Work whose results depend on what ran before when ``remembers``."""
+    """Work whose results depend on earlier items if ``remembers``."""
 
     def __init__(self, remembers):
         self.remembers, self.jobs = remembers, 0
@@ -227,7 +227,7 @@ class Counts:
 
 def test_the_guide_to_a_new_engine_works(follow, monkeypatch):
     use = follow("engine", escalade.engines)
-    monkeypatch.setitem(ENGINES, "twice", None)  # taken out again at the end
+    monkeypatch.setitem(ENGINES, "twice", None)  # removed again at the end
     exec(use, {"ENGINES": ENGINES, "Entry": Entry})
     engine = start_engine("twice", lambda: Counts(remembers=False), 1)
     assert engine.run(10, 3).in_order() == [10, 11, 12]
@@ -244,7 +244,7 @@ def test_the_guide_to_a_new_engine_works(follow, monkeypatch):
 
 def test_the_guide_to_a_new_backend_works(follow, monkeypatch):
     use = follow("backend", escalade.envs)
-    monkeypatch.setitem(BACKENDS, "mountain-car", None)  # taken out again at the end
+    monkeypatch.setitem(BACKENDS, "mountain-car", None)  # removed again at the end
     exec(use, {"BACKENDS": BACKENDS, "BackendEntry": BackendEntry})
     ours, theirs = (
         vectorize(settle_backend(resolve("MountainCar-v0", backend=name)), 3)

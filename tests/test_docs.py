@@ -1,4 +1,4 @@
-"""The Python and the commands in the guides run, page by page, as a reader would paste them."""
+"""The Python and the commands in the guides run, page by page, as if pasted by a reader."""
 
 import importlib.util
 import inspect
@@ -70,7 +70,7 @@ class MyEnv(gym.Env):
 
 
 def commands(page):
-    """The commands of a page's indented blocks, as lists of words."""
+    """Return the commands of a page's indented blocks as lists of words."""
     found = COMMAND.findall((DOCS / page).read_text())
     return [shlex.split(line.replace("\\\n", " "), comments=True) for line in found]
 
@@ -95,7 +95,7 @@ def test_short_guides_run(pages, tmp_path):
 
 
 def test_the_tutorial_runs_with_small_budgets(tmp_path):
-    """In one process, which first makes the run that the Python loads; the slow test runs the commands."""
+    """One process first creates the run that the Python loads; the slow test runs the commands."""
     train = next(words for words in commands(TUTORIAL) if words[1] == "train")
     made = ["train", *train[2:-1], "runs/lander"]
     begin = f"from escalade.cli.main import main\nassert main({made!r}) == 0\n"
@@ -105,7 +105,7 @@ def test_the_tutorial_runs_with_small_budgets(tmp_path):
 @pytest.mark.slow("README.md", "docs/tutorial.md")
 @pytest.mark.parametrize("page", [README, TUTORIAL])
 def test_the_commands_of_a_page_run(page, tmp_path):
-    """In their order, then the tutorial's Python with all its generations."""
+    """Run the commands in order, then the tutorial's Python with all its generations."""
     (tmp_path / "my_package").mkdir()
     (tmp_path / "my_package" / "my_module.py").write_text(MODULE)
     assert len(commands(page)) > 5
@@ -148,12 +148,12 @@ def test_the_commands_of_the_guides_have_valid_options(page):
     for line in COMMAND.findall((DOCS / page).read_text()):
         words = shlex.split(line.replace("\\\n", " "), comments=True)[1:]
         parsed = parse(words)
-        if words[0] == "train" and "--config" not in words and "…" not in line:  # no files of the reader's
+        if words[0] == "train" and "--config" not in words and "…" not in line:  # without files of the reader
             config_typed(parsed)
 
 
 def test_excerpts_match_the_files_they_name():
-    """Line by line, at any depth of indentation; ``...`` stands for lines between."""
+    """Compare line by line at any indentation; ``...`` replaces omitted lines."""
     excerpts = EXCERPT.findall((DOCS / "algorithm.md").read_text())
     assert {"examples/minimal_es.py", "src/escalade/strategies/openai_es.py"} <= {
         name for name, _ in excerpts
@@ -196,7 +196,7 @@ def runs(text, folder):
 
 
 def test_docstrings_have_examples_in_a_section_that_the_reference_knows():
-    """``Example:`` is an admonition to it, whose ``>>>`` become quotes."""
+    """The reference renders ``Example:`` as an admonition, whose ``>>>`` become quotes."""
     source = Path(escalade.__file__).parent
     assert not [path for path in source.rglob("*.py") if re.search(r"^ *Example:$", path.read_text(), re.M)]
 

@@ -1,4 +1,4 @@
-"""The place that an exception is said to come from."""
+"""The file and line reported for an exception."""
 
 import numpy as np
 import pytest

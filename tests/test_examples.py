@@ -1,4 +1,4 @@
-"""Every example runs as its reader would run it, with every warning an error."""
+"""Every example runs as a reader would run it, with warnings as errors."""
 
 import runpy
 import subprocess
@@ -12,7 +12,7 @@ from tests.examples import FOLDER, load
 
 from escalade.strategies import OpenAIES
 
-# Smaller settings for the tests, through each example's own arguments.
+# Smaller settings for the tests, passed as each example's own arguments.
 ARGUMENTS = {
     "truncated_unrolls": ["--methods", "persistent", "--generations", "20"],
     "functions": ["functions.png", "40"],
@@ -77,14 +77,14 @@ def test_every_example_is_tested():
 
 
 def slowly(name):
-    """What takes long, and shows what another example shows as well, runs where examples are touched."""
+    """Slow examples that show nothing new run only if examples are touched."""
     about = ("examples", "src/escalade/qd.py") if name == "quality_diversity" else ("examples",)
     return pytest.param(name, marks=pytest.mark.slow(*about)) if name in SLOW else name
 
 
 @pytest.mark.parametrize("name", list(map(slowly, SAYS)))
 def test_example_runs(name, tmp_path, monkeypatch, capsys):
-    """Most in this process: a start takes longer than an example."""
+    """Most examples run in this process, because a start takes longer than an example."""
     if name == "digits":
         pytest.importorskip("sklearn")
     if name == "racing":

@@ -1,4 +1,4 @@
-"""Pixels, memory and PyBullet through all of a run: the same bits however it is worked off, and films."""
+"""Whole runs on pixels, memory and PyBullet: identical results on any workers, after resume, and films."""
 
 import signal
 
@@ -75,7 +75,7 @@ def trained(folder, family, **options):
 
 
 def killed(folder, family):
-    """Train by the real command, on two workers, until SIGKILL; how many generations are kept."""
+    """Train with the real command on two workers until SIGKILL. Return the number of stored generations."""
     given = options_of(family, workers=2, generations=10**6, run_dir=str(folder))
     file = folder.with_suffix(".toml")
     named = {name: value for name, value in given.items() if name not in ("preset", "verbose")}
@@ -88,7 +88,7 @@ def killed(folder, family):
     return max(checkpoints.generations())
 
 
-SLOW = ("car", "pong")  # they take long to make
+SLOW = ("car", "pong")  # slow to construct
 ABOUT = pytest.mark.slow("src/escalade/envs", "src/escalade/engines", "src/escalade/rollout")
 
 

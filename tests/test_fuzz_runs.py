@@ -1,4 +1,4 @@
-"""What benchmarks/fuzz_runs.py draws and compares; the runs themselves are continuous integration's."""
+"""The drawing and comparison of benchmarks/fuzz_runs.py; continuous integration does the runs."""
 
 import importlib
 import shlex

@@ -24,7 +24,7 @@ def trees():
 
 
 def length(function):
-    """Of a function's statements, but for its docstring."""
+    """Return the number of lines of a function's statements, without its docstring."""
     body = function.body[1:] if ast.get_docstring(function) else function.body
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
@@ -43,7 +43,7 @@ def test_functions_and_files_are_short():
 
 
 def imported(tree, modules):
-    """The files that a file imports, also within functions and for types."""
+    """Return the files that a file imports, including imports in functions and for types."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for name in node.names:
@@ -77,7 +77,7 @@ def test_constructors_spell_their_arguments_out():
 
 
 def is_typed(keywords):
-    """Return whether ``**keywords: Unpack[...]`` says which ones there are."""
+    """Return whether ``**keywords: Unpack[...]`` declares the accepted names."""
     return ast.unparse(keywords.annotation).startswith("Unpack[")
 
 

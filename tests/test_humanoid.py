@@ -1,4 +1,4 @@
-"""The policy of examples/humanoid.py: what it is told of the simulator is so, and its sides are alike."""
+"""The policy of examples/humanoid.py: its assumptions about the simulator hold, and it is symmetric."""
 
 import gymnasium
 import numpy as np
@@ -11,7 +11,7 @@ UNSEEN = ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
 # Joints in the order of the simulator's positions: waist (z, y, x), right leg, left leg, right arm, left arm.
 PARTNERS = [0, 1, 2, 7, 8, 9, 10, 3, 4, 5, 6, 14, 15, 16, 11, 12, 13]
 SIGNS = np.array([-1, 1, -1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, 1, -1, -1, 1.0])
-ACTUATORS = [1, 0, *range(2, 17)]  # they begin with the waist's y
+ACTUATORS = [1, 0, *range(2, 17)]  # they start with the waist's y
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def env():
 
 
 def joints(numbers):
-    """What is mirrored, of one number for each joint."""
+    """Mirror one value per joint."""
     return numbers[..., PARTNERS] * SIGNS
 
 
@@ -36,7 +36,7 @@ def actions(numbers):
 
 
 def observation(seen):
-    """The mirrored one, shape (45,)."""
+    """Mirror an observation, shape (45,)."""
     root = seen[:5] * [1, 1, -1, 1, -1]
     speeds = seen[22:28] * [1, -1, 1, -1, 1, -1]
     return np.concatenate([root, joints(seen[5:22]), speeds, joints(seen[28:])])

@@ -1,5 +1,6 @@
-"""Signals and damaged checkpoints, with the real command: what is saved, what it exits with, and that
-nothing is left: no process, no shared memory, no temporary file.
+"""Signals and damaged checkpoints with the real command: saved files, exit codes, and no leftovers.
+
+Leftovers are processes, shared memory and temporary files.
 """
 
 import os
@@ -77,7 +78,7 @@ def test_an_interrupted_run_saves_and_resumes_identically(number, workers, group
 
 @pytest.fixture
 def blocked(tmp_path):
-    """Start runs whose first step blocks, and wait until it does."""
+    """Start runs whose first step blocks, and wait until it blocks."""
     marker = tmp_path / "inside"
     kwargs = f'{{"marker":"{marker}"}}'
 
@@ -124,7 +125,7 @@ def test_sigquit_ends_at_once_without_a_summary(blocked):
 
 
 def test_two_signals_within_half_a_second_count_as_one(monkeypatch):
-    """As of ``timeout -s INT``, which signals the process and then its group."""
+    """``timeout -s INT`` signals the process and then its group."""
     now = [100.0]
     monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with Interrupts() as asked:
@@ -151,7 +152,7 @@ def test_a_run_under_nohup_continues_without_its_terminal():
 def test_an_interrupt_before_there_is_anything_to_save_exits_silently(tmp_path):
     before = shared()
     with running("train", "CartPole-v1", *SMALL, "--run-dir", "run", cwd=tmp_path) as process:
-        # The fork server is up and importing: the most delicate moment of the start.
+        # The fork server is running and importing: the most fragile moment of the start.
         process.until(lambda: len(process.family()) >= 3)
         process.signal(signal.SIGINT, group=True)
         assert process.wait() == 130

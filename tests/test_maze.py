@@ -1,4 +1,4 @@
-"""The physics of examples/maze.py: walls, sensors, ends; many robots as one; and a search that gets out."""
+"""The physics of examples/maze.py: walls, sensors, episode ends, and many robots at once."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ EXAMPLES = str(Path(__file__).parent.parent / "examples")
 
 @pytest.fixture(scope="module")
 def maze():
-    """The example; what it registers is gone after these tests."""
+    """The example as a module; its registrations are removed after these tests."""
     before = dict(BACKENDS)
     sys.path.insert(0, EXAMPLES)
     import maze
@@ -34,18 +34,18 @@ def ranges_of(maze, place, heading=0.0):
 
 
 def test_rays_end_at_the_nearest_wall(maze):
-    # East, north, west, south; 100 is as far as they reach.
+    # East, north, west, south; the range is 100.
     np.testing.assert_allclose(ranges_of(maze, (30.0, 25.0)), [100.0, 100.0, 30.0, 25.0])
     np.testing.assert_allclose(
         ranges_of(maze, (110.0, 120.0)), [15.0, 30.0, 100.0, 100.0]
-    )  # within the pocket
+    )  # inside the dead end
     np.testing.assert_allclose(ranges_of(maze, (110.0, 120.0), np.pi / 2), [30.0, 100.0, 100.0, 15.0])
 
 
 def test_sensors_report_ranges_and_the_direction_of_the_goal(maze):
     robots, one = maze.Robots(1), np.array([0])
     seen = robots.seen(one)[0]
-    # It looks north: right, right ahead, ahead, left ahead, left, behind.
+    # The robot faces north: right, right ahead, ahead, left ahead, left, behind.
     np.testing.assert_allclose(seen[:6], [1.0, 1.0, 1.0, 30 * np.sqrt(2) / 100, 0.3, 0.25])
     assert seen[6:10].tolist() == [1.0, 0.0, 0.0, 0.0]  # ahead
     for heading, place in ((0.0, 1), (-np.pi / 2, 2), (np.pi, 3)):
@@ -57,7 +57,7 @@ def test_a_robot_accelerates_turns_and_stops_at_a_wall(maze):
     robots, one = maze.Robots(1), np.array([0])
     for speed in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.0):
         before = robots.places[0].copy()
-        robots.move(one, np.array([[5.0, 0.0]]))  # as much as 1
+        robots.move(one, np.array([[5.0, 0.0]]))  # clipped to 1
         np.testing.assert_allclose(robots.places[0] - before, [0.0, speed], atol=1e-12)
     for _ in range(100):
         robots.move(one, np.array([[1.0, 0.0]]))

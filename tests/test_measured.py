@@ -1,4 +1,4 @@
-"""Tables of measurements say what the committed results of the runs say."""
+"""Tables of measurements match the committed results of the runs."""
 
 import importlib.util
 import subprocess

@@ -1,4 +1,4 @@
-"""The example notebooks run from top to bottom, and are kept without their outputs."""
+"""The example notebooks run from top to bottom, and are stored without outputs."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def test_every_notebook_is_tested_and_stored_without_outputs():
 
 @pytest.mark.slow("examples", "src/escalade/wings/screens/notebook.py")
 @pytest.mark.parametrize("name", NOTEBOOKS)
-@pytest.mark.filterwarnings("ignore")  # of the kernel's client; what our own code warns of fails in its cell
+@pytest.mark.filterwarnings("ignore")  # from the kernel's client; a warning of our own code fails in its cell
 def test_notebook_runs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))

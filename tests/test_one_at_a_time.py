@@ -1,4 +1,4 @@
-"""Real processes that want the same run folder: one has it, the others are told who."""
+"""Real processes that use the same run folder: one holds it, the others report the holder."""
 
 import signal
 import socket
@@ -33,7 +33,7 @@ def test_a_running_run_cannot_be_resumed_by_a_second_process(tmp_path, capsys):
         assert here("plot", run, "--output", tmp_path / "c.png") == (0, "")
         process.signal(signal.SIGKILL)
         process.wait()
-    # The kernel took the lock back: nothing has to be removed by hand.
+    # The kernel released the lock: nothing needs to be removed by hand.
     assert main(["resume", str(run), "--generations", "1"]) == 0
 
 

@@ -1,4 +1,4 @@
-"""What is packed is complete: built as a release is, from a copy of the sources, without the network."""
+"""Packages are complete: built like a release, from a copy of the sources, without the network."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def files(folder):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A copy of the sources, and the folder with what was built from it."""
+    """Return a copy of the sources, and the folder of the packages built from it."""
     pytest.importorskip("setuptools", minversion="77")
     place = tmp_path_factory.mktemp("packaging")
     for name in PACKED:
@@ -69,7 +69,7 @@ def test_the_source_distribution_has_all_that_make_test_needs(built):
 @pytest.mark.slow("MANIFEST.in", "src/escalade/config", "src/escalade/zoo")
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
 def test_the_packages_install_and_run(built, kind, tmp_path):
-    """Without dependencies, which are here, and without the network. The workflow installs them as well."""
+    """Install without dependencies, which exist here, and without the network. CI installs them too."""
     (packed,) = built[1].glob(kind)
     how = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--target", str(tmp_path / "here")]
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *how, str(packed)]

@@ -1,4 +1,4 @@
-"""escalade.qd: pyribs asks, our workers play, and the archive is the one that a plain loop fills."""
+"""escalade.qd: our workers evaluate the solutions of pyribs and fill the same archive as a plain loop."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ BOX = {"dims": (10, 10), "ranges": ((-1.0, 1.0), (-0.3, 0.3))}
 
 
 def map_elites(start, evaluate, batches=6):
-    """The archive of a search by random changes of elites."""
+    """Return the archive of a search that mutates elites at random."""
     archive = ribs.archives.GridArchive(solution_dim=len(start), seed=1, **BOX)
     emitter = ribs.emitters.GaussianEmitter(archive, sigma=0.5, x0=start, batch_size=12, seed=2)
     scheduler = ribs.schedulers.Scheduler(archive, [emitter])
@@ -43,7 +43,7 @@ def assert_same(one, other):
 
 
 class PlainLoop:
-    """CartPole, one episode after the other, without Escalade's rollouts and workers."""
+    """Evaluate CartPole one episode at a time, without Escalade's rollouts and workers."""
 
     def __init__(self, policy_of):
         self.policy_of, self.calls = policy_of, 0
@@ -91,7 +91,7 @@ def test_several_episodes_are_averaged():
     assert (fitness.shape, behaviours.shape) == ((2,), (2, 2))
     assert (fitness.dtype, behaviours.dtype) == (np.float64, np.float32)
     assert bool((fitness * 2 % 1 == 0).all())
-    assert not np.array_equal(fitness, again)  # the second call has episodes of its own
+    assert not np.array_equal(fitness, again)  # the second call uses different episodes
 
 
 def test_the_policy_of_a_cell_can_be_saved_and_evaluated(tmp_path):
@@ -106,7 +106,7 @@ def test_the_policy_of_a_cell_can_be_saved_and_evaluated(tmp_path):
 
 
 def sphere(solutions):
-    """Fitness is highest at 1; the behaviour is the first two numbers."""
+    """Return fitness with its maximum at 1, and the first two coordinates as behaviour."""
     return -((solutions - 1.0) ** 2).sum(axis=1), solutions[:, :2]
 
 
@@ -156,14 +156,14 @@ def test_an_emitter_restarts_from_an_elite_if_nothing_is_added():
 def test_an_emitter_restarts_when_its_search_has_converged():
     archive = ribs.archives.GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
     emitter = qd.StrategyEmitter(archive, np.full(2, 0.3), population=6, sigma=0.1, seed=1)
-    for _ in range(200):  # the same cell is improved for ever
+    for _ in range(200):  # the same cell is improved forever
         solutions = emitter.ask()
         fitness = -((solutions - 0.5) ** 2).sum(axis=1)
         emitter.tell(solutions, fitness, solutions, {"status": np.ones(6), "value": fitness})
     assert emitter.restarts >= 1
 
 
-# What is refused
+# Refused arguments
 
 
 @pytest.mark.parametrize(

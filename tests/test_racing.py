@@ -1,4 +1,4 @@
-"""The policy of examples/racing.py: it sees what the simulator shows, and its sides are alike."""
+"""The policy of examples/racing.py: its features match the picture, and it is symmetric."""
 
 import gymnasium
 import numpy as np
@@ -16,7 +16,7 @@ def example():
 
 
 def seen(example, picture, wheel=None, pedal=None):
-    """One number that the policy sees in a picture (rows, columns, colours)."""
+    """Return one feature of a picture of shape (rows, columns, colours)."""
     policy = example.driver((3, 96, 96), 3)
     with torch.no_grad():
         if wheel is not None:
@@ -28,7 +28,7 @@ def seen(example, picture, wheel=None, pedal=None):
 
 
 def drawn(steps, action):
-    """The picture after some steps of a car on its first straight."""
+    """Return the picture after a car has driven some steps on its first straight."""
     pytest.importorskip("Box2D")
     env = gymnasium.make("CarRacing-v3")
     picture, _ = env.reset(seed=1)
@@ -50,7 +50,7 @@ def test_a_mirrored_road_mirrors_the_steering(example):
     torch.nn.init.normal_(policy.pedal)
     picture = drawn(60, (0, 0.5, 0)).copy()
     picture[: example.BOARD] = np.roll(picture[: example.BOARD], 6, axis=1)  # the car is not in the middle
-    picture[example.BOARD :, example.SPEED[1] :] = 0  # its bars have their own middles
+    picture[example.BOARD :, example.SPEED[1] :] = 0  # the bars are not centered
     mirrored = picture.copy()
     mirrored[: example.BOARD] = picture[: example.BOARD, ::-1]
     both = torch.tensor(np.stack([picture, mirrored])).permute(0, 3, 1, 2) / 255.0

@@ -1,6 +1,6 @@
-"""The same seed gives the same bits: on any number of workers, killed on the way, or resumed.
+"""A seed determines the result on any number of workers, after kills, and after resumes.
 
-The digest compared is that of the final centre and normaliser, ``params_sha256``.
+The tests compare ``params_sha256``, the digest of the final center and normalizer.
 """
 
 import os
@@ -35,7 +35,7 @@ def trained(folder, env, workers, backend="gymnasium", **options):
 @pytest.mark.parametrize(
     ("env", "backend", "counts"),
     [
-        ("CartPole-v1", "gymnasium", (0, 3)),  # benchmarks/determinism.py has every combination
+        ("CartPole-v1", "gymnasium", (0, 3)),  # benchmarks/determinism.py tests every combination
         ("HalfCheetah-v5", "envpool", (0, 2)),
         ("HalfCheetah-v5", "mujoco", (0, 2)),
     ],
@@ -76,7 +76,7 @@ def test_a_different_seed_gives_a_different_result(tmp_path):
 def test_a_resumed_run_equals_an_uninterrupted_one(options, tmp_path):
     env = options.pop("env", "CartPole-v1")
     whole = trained(tmp_path / "whole", env, 0, generations=4, **options)
-    # Workers cost seconds to start, and leave no trace in any of these.
+    # Workers take seconds to start, and do not affect any of these results.
     several = "perturbation" in options
     trained(tmp_path / "parts", env, 2 * several, generations=2, **options)
     for generations, workers in ((3, 1 * several), (4, 0)):
@@ -104,10 +104,10 @@ FLAGS += ["--eval-every", "5", "--eval-episodes", "3", "--max-episode-steps", "3
 
 
 def test_a_run_killed_and_resumed_repeatedly_equals_an_uninterrupted_one(tmp_path):
-    """The run has no end of its own: none can come before the kill, however late that is."""
+    """The run has no limit, so it cannot end before the kill."""
     run, rows = tmp_path / "run", 0
     arguments = ["train", "CartPole-v1", *FLAGS, "--generations", 10**6, "--run-dir", run]
-    for more in (0, 7):  # the first dies as soon as there is a run to resume, the other on its way
+    for more in (0, 7):  # the first is killed as soon as the run can be resumed, the second during training
         with running(*arguments, cwd=tmp_path) as process:
             least = rows + more
             process.until((run / "config.toml").exists)
@@ -144,7 +144,7 @@ def test_killed_workers_do_not_change_the_result(tmp_path, monkeypatch):
     run_job = ProcessEngine.run
 
     def harassed(engine, job, items):
-        # Some of the workers die before they hear of the job, some while so many results are missing.
+        # Some workers die before they receive the job, some while results are missing.
         moments = [chance.randrange(2 * items) for pid in engine.pids if chance.random() < 0.5]
         for _ in [moment for moment in moments if moment >= items]:
             kill(chance.choice(engine.pids), deaths)

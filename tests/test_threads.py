@@ -1,5 +1,6 @@
-"""Several threads that train at once, as a sweep with Optuna's n_jobs does: each gets what it would get
-alone, and the process is left as it was.
+"""Several threads train at once, like a sweep with Optuna's n_jobs.
+
+Each gets the same result as alone, and the state of the process is restored.
 """
 
 import os
@@ -51,7 +52,7 @@ def test_training_in_four_threads_equals_training_in_one(tmp_path):
 
 
 def test_threads_that_leave_in_a_different_order_restore_the_setting():
-    # The first comes in, the second comes in, the first leaves, the second leaves.
+    # The first enters, the second enters, the first leaves, the second leaves.
     for context in (quiet, one_thread):
         before = process_state()
         inside, leave = threading.Event(), threading.Event()
@@ -108,7 +109,7 @@ def test_threads_share_the_episodes_of_a_generation():
             return {"slots": 64, "refills": True}
 
         def begin(self, job):
-            """Nothing to do."""
+            """Do nothing."""
 
         def run(self, feed):
             while items := feed.take(64, wait=True):
@@ -117,7 +118,7 @@ def test_threads_share_the_episodes_of_a_generation():
                     feed.put(item, item)
 
         def close(self):
-            """Nothing to do."""
+            """Do nothing."""
 
     engine = start_engine("threads", Slots, 4)
     try:

@@ -1,4 +1,4 @@
-"""Which slow tests a change runs: see tests/touched.py."""
+"""Selection of slow tests by changed files: see tests/touched.py."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not 
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch, tmp_path):
-    """Heed no git settings of this machine's, nor a repository around the tests' folder."""
+    """Ignore the git settings of this machine, and a repository around the tests' folder."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     who = {
@@ -43,7 +43,7 @@ def commit(folder, name):
 
 @pytest.fixture
 def main(tmp_path):
-    """A repository with three commits on main, of a file each."""
+    """A repository with three commits on main, each with one file."""
     folder = tmp_path / "main"
     git(tmp_path, "init", "-q", "-b", "main", folder)
     for name in ("one", "two", "three"):

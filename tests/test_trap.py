@@ -1,4 +1,4 @@
-"""The walls of examples/trap.py hold an ant, which is Gymnasium's own elsewhere."""
+"""The walls of examples/trap.py hold Gymnasium's ant."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def trap():
 
 
 def thrown(env, place, velocity):
-    """The way of an ant that is thrown from a place, in metres, shape (60, 2)."""
+    """Return the path of an ant thrown from a place, in metres, shape (60, 2)."""
     env.reset(seed=1)
     ant = env.unwrapped
     qpos, qvel = ant.data.qpos.copy(), ant.data.qvel.copy()

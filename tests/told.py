@@ -1,8 +1,8 @@
-"""A recorder that keeps what a run tells it."""
+"""A recorder that stores the rows and notes of a run."""
 
 
 class Told:
-    """Keeps rows and notes in order, and counts how often it was closed."""
+    """Stores rows and notes in order, and counts calls of ``close``."""
 
     def __init__(self):
         self.rows, self.notes, self.closed = [], [], 0

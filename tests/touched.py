@@ -1,18 +1,18 @@
-"""The slow tests of what a change touches: ``make test-touched``, or pytest's ``--touched``.
+"""Selection of the slow tests that a change affects: ``make test-touched``, or pytest's ``--touched``.
 
-A test's ``slow`` mark names the files and folders that it is about. Git says which ones a change has touched:
-those that differ from the branch's beginning or, on ``main``, from the commit before.
+A test's ``slow`` mark lists the files and folders that it covers. The changed files are those that differ
+from the start of the branch or, on ``main``, from the previous commit.
 """
 
 import subprocess
 from pathlib import Path
 
 ALWAYS = ("pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/commands.py", "tests/touched.py")
-"""Files that all slow tests are about."""
+"""Files that all slow tests cover."""
 
 
 def touched(root):
-    """Paths of changed, new and removed files; None where git cannot say, as in a clone of one commit."""
+    """Return the paths of changed, new and removed files, or None without git or history."""
     branched = _git(root, "merge-base", "HEAD", "origin/main")
     before = ["HEAD^"] if branched in (None, _git(root, "rev-parse", "HEAD")) else branched
     changed = _git(root, "diff", "--name-only", "--relative", "--no-renames", before[0], "--")
@@ -21,18 +21,18 @@ def touched(root):
 
 
 def concerns(item, root, paths):
-    """True if a test is to run where ``paths`` were touched: if it is not slow, or about one of them."""
+    """Return True if a test is not slow or covers one of ``paths``."""
     marks = list(item.iter_markers("slow"))
     named = [about for mark in marks for about in mark.args]
     assert all((root / about).exists() for about in named), (
-        f"{item.nodeid} is about a file that is gone: {named}"
+        f"{item.nodeid} covers a file that does not exist: {named}"
     )
     about = [*named, *ALWAYS, item.path.relative_to(root).as_posix()]
     return not marks or any(Path(path).is_relative_to(one) for path in paths for one in about)
 
 
 def _git(root, *arguments):
-    """Lines that git writes; None where it fails or is not installed."""
+    """Return the lines printed by git, or None if it fails or is not installed."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

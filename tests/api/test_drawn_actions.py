@@ -1,4 +1,4 @@
-"""Runs with drawn actions, with masks, or with bounds off the outputs' scale."""
+"""Runs with sampled actions, with masks, or with bounds outside the output range."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Judging a trained policy elsewhere: on another machine, in a changed environment, from its file alone."""
+"""Evaluation of a policy on a different machine, in a changed environment, or from its file alone."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""escalade.evolve: any module, any fitness, the same bits wherever it runs."""
+"""escalade.evolve: any module and any fitness, with identical results on every engine."""
 
 import copy
 import math
@@ -55,7 +55,7 @@ def noisy(module):
     return -loss(module) + 0.01 * torch.randn(()) + 0.01 * np.random.normal()
 
 
-# What it learns and returns
+# Learning and results
 
 
 def test_evolve_updates_the_module_in_place_and_reports_its_fitness():
@@ -67,7 +67,7 @@ def test_evolve_updates_the_module_in_place_and_reports_its_fitness():
     assert result.eval_return_mean < 0.3 * before
     assert result.best_return <= result.eval_return_mean
     assert worth(result.best_module()) == pytest.approx(result.best_return)
-    assert worth(module) == pytest.approx(result.eval_return_mean)  # best_module made a module of its own
+    assert worth(module) == pytest.approx(result.eval_return_mean)  # best_module returned a separate module
     assert (result.stop_reason, result.generations, len(result.history)) == ("generations", 60, 60)
     flat = torch.cat([part.detach().reshape(-1) for part in module.parameters()]).numpy()
     assert np.array_equal(flat, result.center)
@@ -129,7 +129,7 @@ def test_schedules_decay_lr_and_sigma():
     assert [row.sigma for row in result.history] == [0.2, 0.1, 0.1]
 
 
-# The same bits everywhere
+# Identical results on every engine
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def large_worth(module):
 def test_a_large_module_gives_identical_results_on_workers(strategy):
     common = QUICK | {"strategy": strategy, "perturbation": "low-rank:1", "generations": 2}
     here, there = (evolve(large_network(), large_worth, workers=workers, **common) for workers in (0, 2))
-    assert 4 * len(here.center) > LARGE  # so that it travels in shared memory
+    assert 4 * len(here.center) > LARGE  # large enough for shared memory
     assert np.array_equal(here.center, there.center)
     assert np.array_equal(here.best, there.best)
     assert here.eval_return_mean == there.eval_return_mean
@@ -229,7 +229,7 @@ def test_threads_run_fitness_concurrently():
     barrier = threading.Barrier(2, timeout=DEADLINE)
 
     def meet(module, generation):
-        if generation < 2:  # the last test is one item alone
+        if generation < 2:  # the last evaluation is a single item
             barrier.wait()
         return total(module)
 
@@ -268,7 +268,9 @@ def test_fitness_receives_seed_and_generation_if_it_declares_them():
         generations=2,
         seed=3,
     )
-    assert len({seed for seed, _ in seen}) == len(seen) == 11  # 4 members and a test, twice; the last test
+    assert (
+        len({seed for seed, _ in seen}) == len(seen) == 11
+    )  # twice 4 members and an evaluation, then the last evaluation
     assert [generation for _, generation in seen] == [0] * 5 + [1] * 5 + [2]
 
 
@@ -338,7 +340,7 @@ def test_batched_fitness_of_a_wrong_shape_is_refused(fitness, given):
         evolve(network(), fitness, batched=True, **QUICK)
 
 
-# Stopping and telling
+# Stopping and reporting
 
 
 def test_reaching_the_target_stops_with_the_module_that_reached_it():
@@ -361,7 +363,7 @@ def test_target_patience_requires_consecutive_evaluations():
         state["calls"] += 1
         return (
             next(scores) if state["calls"] % 5 == 0 else float(state["calls"] % 5)
-        )  # 4 members, then the test
+        )  # 4 members, then the evaluation
 
     result = evolve(module, fitness, target_return=1.0, target_patience=3, population=4, generations=20)
     assert [row.eval_return_mean for row in result.history] == [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
@@ -398,7 +400,7 @@ def test_callbacks_get_read_only_views():
 
 
 class LooksAhead(OpenAIES):
-    """A strategy whose members stand around another point than its centre."""
+    """A strategy whose members surround a point that is not its center."""
 
     def members(self):
         made = super().members()
@@ -459,7 +461,7 @@ def test_saved_parameters_load_into_a_module_of_the_same_architecture(tmp_path):
 
 
 class Two(nn.Module):
-    """Two layers of one shape, made in this order."""
+    """Two layers of the same shape, created in this order."""
 
     def __init__(self, order):
         super().__init__()
@@ -532,7 +534,7 @@ def test_loading_into_a_different_module_or_from_a_bad_file_is_refused(tmp_path)
         evolve(network(), loss, run_dir=tmp_path / "file", **QUICK)
 
 
-# Modules that are not plain
+# Unusual modules
 
 
 def test_buffers_are_restored_after_fitness_changes_them():
@@ -550,7 +552,7 @@ def test_buffers_are_restored_after_fitness_changes_them():
 
 
 class Remembers(nn.Module):
-    """A recurrent module whose hidden numbers are an attribute, and no buffer."""
+    """A recurrent module whose hidden state is an attribute, not a buffer."""
 
     def __init__(self):
         super().__init__()
@@ -564,7 +566,7 @@ class Remembers(nn.Module):
 
 
 class RemembersPair(Remembers):
-    """The same with a pair, which is None at first; and with a view that nobody may write to."""
+    """The same with a pair that is None at first, and with a read-only view."""
 
     def __init__(self):
         super().__init__()
@@ -679,7 +681,7 @@ def test_fitness_may_be_any_kind_of_number(number):
     assert result.eval_return_mean == (number if isinstance(number, int | float) else number.item())
 
 
-# What is refused
+# Refused arguments
 
 nan, inf = float("nan"), float("inf")
 
@@ -847,7 +849,7 @@ def test_the_callers_torch_thread_count_does_not_change_the_result():
         np.testing.assert_array_equal(run(threads), first)
 
 
-# What a review found
+# Regressions
 
 
 @pytest.mark.parametrize(
@@ -880,7 +882,7 @@ def test_changes_to_frozen_parameters_do_not_reach_the_next_member(workers):
         return made
 
     result = evolve(module(), fitness, workers=workers, engine="threads", **QUICK)
-    assert max(row.return_max for row in result.history) < 4  # 1 from the bias, and the weights
+    assert max(row.return_max for row in result.history) < 4  # 1 from the bias, plus the weights
 
 
 def test_resuming_a_run_keeps_its_rows(tmp_path):
@@ -960,7 +962,7 @@ def test_a_refused_call_leaves_the_module_unchanged(options):
     ],
 )
 def test_torchs_default_device_is_not_used(options):
-    """``meta`` stands for a GPU here: what lands there is lost."""
+    """``meta`` replaces a GPU here: values placed on it are lost."""
 
     def fitness(given):
         if options.get("batched"):
@@ -975,13 +977,13 @@ def test_torchs_default_device_is_not_used(options):
 
 
 class Double(OpenAIES):
-    """A strategy whose centre is float64."""
+    """A strategy whose center is float64."""
 
     def __init__(self, x0, population, **options):
         super().__init__(np.asarray(x0, np.float64), population, **options)
 
 
-@pytest.mark.parametrize("eval_every", [1, 0])  # the best is a centre, or a member
+@pytest.mark.parametrize("eval_every", [1, 0])  # the best is a center or a member
 def test_a_float64_center_is_kept_and_resumed(eval_every, tmp_path):
     options = QUICK | {"strategy": Double, "eval_every": eval_every, "run_dir": tmp_path / "r"}
     calls = []
@@ -993,7 +995,7 @@ def test_a_float64_center_is_kept_and_resumed(eval_every, tmp_path):
     evolve(network(), counted, **options)
     calls.clear()
     rest = evolve(network(), counted, resume=True, **options | {"generations": 4})
-    assert len(calls) <= 8 + 2  # one generation, and the centre
+    assert len(calls) <= 8 + 2  # one generation and the center
     assert rest.best.dtype == rest.center.dtype == np.float64
 
 
@@ -1094,7 +1096,7 @@ def test_the_best_of_a_run_may_be_its_last_evaluation(last, generation):
         calls.append(module)
         return (
             last if len(calls) == 19 else float(len(calls))
-        )  # 2 times 8 members and the centre, and the end
+        )  # twice 8 members and the center, then the last evaluation
 
     calls = []
     result = evolve(nn.Linear(2, 1), fitness, population=8, generations=2)

@@ -1,4 +1,4 @@
-"""escalade.evolve on a device: what is made where, the same bits, half precision, and what is refused."""
+"""escalade.evolve on a device: placement, determinism, half precision, and refused options."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_a_resumed_run_is_identical_to_an_uninterrupted_one(tmp_path, optimizer)
 
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
 def test_half_precision_weights_are_cast_from_a_float32_center(perturbation):
-    """Steps far below what bfloat16 tells apart add up, and no member leaves anything behind."""
+    """Steps far below the resolution of bfloat16 add up, and members leave no trace."""
     module, seen = network(torch.bfloat16), []
     start = torch.cat([part.detach().float().flatten().cpu() for part in module.parameters()])
 
@@ -98,7 +98,7 @@ def test_half_precision_weights_are_cast_from_a_float32_center(perturbation):
     assert torch.equal(
         torch.cat([part.detach().flatten().cpu() for part in module.parameters()]), center.bfloat16()
     )
-    # The first member is the centre and noise of address (seed 0, generation 0, number 0), rounded once.
+    # The first member is the center plus the noise of address (seed 0, generation 0, number 0), rounded once.
     layout = Layout(network(torch.bfloat16))
     rank = 0 if perturbation == "full" else 1
     source = DeviceNoise(Counters(PLACE), rank, layout.held_shapes)

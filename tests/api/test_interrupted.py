@@ -1,4 +1,4 @@
-"""An interrupt of a run of the library, once it is saved: KeyboardInterrupt, or the run."""
+"""An interrupted library call raises KeyboardInterrupt after saving, or returns the run."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""How the library shows itself to editors and notebooks: names, keywords, results, history."""
+"""The library in editors and notebooks: names, keywords, results, history."""
 
 import json
 import subprocess

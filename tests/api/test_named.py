@@ -1,4 +1,4 @@
-"""Code of the user's where an option is text: environments, wrappers and strategies."""
+"""User code in place of names: environments, wrappers and strategies."""
 
 import functools
 import subprocess
@@ -24,7 +24,7 @@ TINY |= {"workers": 0, "verbose": False}
 
 
 class Signs(GaussianStrategy):
-    """Steps of one length, along the signs of a running sum of gradients."""
+    """Take steps of constant length along the signs of a running sum of gradients."""
 
     def __init__(
         self, x0, population=8, sigma=0.1, *, seed=0, direction="maximize", perturbation=None, keep=0.5

@@ -1,4 +1,4 @@
-"""Simulators that fail now and then: their episodes count as the worst, or end the run."""
+"""Simulators that fail occasionally: their episodes count as the worst, or end the run."""
 
 import math
 import re
@@ -24,7 +24,7 @@ def train(folder, *, every=29, when="step", **options):
     return escalade.train("tests.environments:Raises-v0", run_dir=folder, **options)
 
 
-@pytest.mark.filterwarnings("ignore:Raises.close")  # of the probe's environment, which has raised before
+@pytest.mark.filterwarnings("ignore:Raises.close")  # of the probe's environment, which has raised already
 @pytest.mark.parametrize("when", ["step", "reset"])
 def test_failed_episodes_count_as_the_worst_on_every_engine(when, tmp_path):
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):
@@ -33,7 +33,7 @@ def test_failed_episodes_count_as_the_worst_on_every_engine(when, tmp_path):
     with pytest.warns(RuntimeWarning, match=said) as warned:
         runs = [train(tmp_path / str(n), when=when, workers=n, on_error="worst") for n in (0, 2)]
     told = [str(warning.message) for warning in warned if "generation" in str(warning.message)]
-    assert told == told[:1] * 2  # whoever ran them
+    assert told == told[:1] * 2  # on every engine
     counts = [row.nonfinite for row in runs[0].history]
     assert sum(counts) > 0
     assert max(counts) <= 4
@@ -65,7 +65,7 @@ def test_an_evaluation_with_on_error_worst_counts_and_reports_failed_episodes(tm
     assert found.raised.startswith("RuntimeError: the arm fell off (line ")
     said = f", {found.failed} failed (counted as the worst of the others) (one raised {found.raised})"
     assert said in capsys.readouterr().out
-    with pytest.raises(EnvironmentFailure, match="the arm fell off"):  # there is nothing else to say
+    with pytest.raises(EnvironmentFailure, match="the arm fell off"):  # the only note
         escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})
     said = r"^\d+ of 40 episodes failed .* \(the first: it raised RuntimeError: .* tolerates at most a tenth"
     with pytest.raises(EnvironmentFailure, match=said):
@@ -73,7 +73,7 @@ def test_an_evaluation_with_on_error_worst_counts_and_reports_failed_episodes(tm
 
 
 class Frail(Walk):
-    """Fails in the episodes that are not those of members: ``of`` of a hundred."""
+    """Fails in ``of`` percent of the evaluation episodes, never in those of members."""
 
     members = frozenset(int(seed) for g in range(9) for seed in seeds(2, Stream.EPISODE, g, np.arange(40), 0))
 
@@ -111,7 +111,7 @@ def test_a_solved_run_reports_failed_confirmation_episodes(tmp_path):
 
 
 def flaky(share, kind=RuntimeError):
-    """Fitness that raises for about a share of its calls: for the same ones, wherever they are made."""
+    """Fitness that raises for about a fraction of its calls: the same ones on every engine."""
 
     def fitness(module, seed):
         if seed % 1000 < 1000 * share:

@@ -1,4 +1,4 @@
-"""A run's first line: what is started, and what ends it."""
+"""The first line of a run: its settings and stopping conditions."""
 
 import pytest
 import torch

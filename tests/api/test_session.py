@@ -1,4 +1,4 @@
-"""Training from end to end: every supported space, the files of a run, evaluation, and the library's face."""
+"""Training from end to end: every supported space, the files of a run, evaluation, and the library's API."""
 
 import csv
 import json
@@ -179,7 +179,7 @@ def test_a_million_parameters_do_not_allocate_a_dense_population():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.isfinite(total).all()
-    assert peak < 4 * dimension + 100_000  # the sum itself, and next to nothing beside it
+    assert peak < 4 * dimension + 100_000  # the sum itself, and almost nothing else
 
 
 def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
@@ -194,7 +194,7 @@ def test_frozen_parts_of_a_network_are_part_of_the_run(tmp_path):
         assert torch.equal(run.policy.network.features(seen), whole.policy.network.features(seen))
     first, again = (escalade.evaluate(tmp_path / "w", episodes=5, workers=0).returns for _ in range(2))
     np.testing.assert_array_equal(first, again)
-    # A module of the user's own may be made anew with other numbers in it: those it was trained with count.
+    # The user may create the module again with different values; those of the training are used.
     mine = escalade.train("CartPole-v1", network=Features(4, 2), run_dir=str(tmp_path / "m"), **OWN)
     results = [
         escalade.evaluate(tmp_path / "m", episodes=5, workers=0, network=Features(4, 2), checkpoint=which)
@@ -266,7 +266,7 @@ def test_two_runs_started_together_get_separate_folders():
 
 @pytest.fixture(scope="module")
 def passed_its_best(tmp_path_factory):
-    """A run whose best evaluation was another than its last: the numbers of the two policies differ."""
+    """A run whose best evaluation is not its last, so that the parameters of the two policies differ."""
     learns = {"generations": 6, "population": 8, "lr": 0.5, "sigma": 0.3, "seed": 3, "eval_every": 2}
     folder = tmp_path_factory.mktemp("which") / "r"
     run = escalade.train("CartPole-v1", run_dir=str(folder), snapshot_every=2, **TINY | learns)
@@ -325,7 +325,7 @@ def test_a_failed_start_of_train_leaves_no_folder(tmp_path, monkeypatch):
             escalade.train(**FAILS | {"workers": workers})  # into runs/...
         with pytest.raises(escalade.EnvironmentFailure):
             escalade.train(**FAILS | {"workers": workers}, run_dir="a/b/c")
-    left = {path.name for path in tmp_path.rglob("*")}  # folders that other runs may be in
+    left = {path.name for path in tmp_path.rglob("*")}  # folders that may contain other runs
     assert left == {"a", "b", "runs", "Raises-v0"}
 
 
@@ -341,7 +341,7 @@ def test_a_failed_start_of_evolve_leaves_no_folder(tmp_path):
 def test_a_refused_option_of_resume_is_not_written_to_the_config(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
     folder = run.folder
-    # As a run that was killed before its first checkpoint.
+    # Like a run that was killed before its first checkpoint.
     for generation in folder.checkpoints.generations():
         folder.checkpoints.path(generation).unlink()
     for file in (folder.progress, folder.policy, folder.summary):

@@ -1,4 +1,4 @@
-"""What the server that workers are forked from is asked to import, before this process has torch."""
+"""The fork server's preloaded modules, requested before this process imports torch."""
 
 import pytest
 from torch import nn

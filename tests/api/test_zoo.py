@@ -1,4 +1,4 @@
-"""Policies that come with the package: each is what it says, and stands wherever a run does."""
+"""Policies included in the package: each reaches its target and can be used like a run."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_cheap_zoo_policies_reach_their_target(name):
 @pytest.mark.slow("src/escalade/zoo", "src/escalade/envs", "src/escalade/policies", "benchmarks/zoo.py")
 @pytest.mark.parametrize("name", zoo_names())
 def test_zoo_policies_reach_their_target_in_100_episodes(name):
-    """As ``escalade eval`` plays it here: on another machine the same, to within rounding and chance."""
+    """The evaluation of ``escalade eval``, which other machines reproduce up to rounding and chance."""
     found = escalade.evaluate(f"zoo:{name}")
     assert len(found.returns) == 100
     assert found.mean >= target(name)

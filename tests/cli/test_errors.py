@@ -1,8 +1,8 @@
-"""Wrong input: exit code 2 (1 where it is not the user's doing), and one line on standard error that
-names the input and the mend.
+"""Wrong input: exit code 2 (1 if it is not the user's mistake), and one line on standard error that
+names the input and the fix.
 
-TYPED goes through the real command, as a process of its own; BUILT needs what takes seconds to
-import, and goes through the command's main function in this process.
+Some cases of TYPED run the real command in a separate process. BUILT needs modules that take seconds to
+import, and runs the command's main function in this process.
 """
 
 import errno
@@ -30,7 +30,7 @@ from escalade.recorders import ProgressFile
 ENV = "CartPole-v1"
 TINY = "tests.environments:Tiny-v0"
 
-# What is typed, and fragments of the answer. RUN is a finished run; BELOW is a path below a file.
+# Commands and fragments of their messages. RUN is a finished run; BELOW is a path below a file.
 TYPED = [
     ("train ENV --population many", ["--population 'many'", "a whole number"]),
     ("eval zoo:CartPol-v1", ["zoo:CartPol-v1 does not exist; did you mean zoo:CartPole-v1", "escalade zoo"]),
@@ -119,7 +119,7 @@ BUILT = [
     ("compare RUN --format html", ["--format 'html'", "csv, json"]),
 ]
 
-# By the packages that a process has not got.
+# Commands by the packages that are missing.
 MISSING = {
     ("mujoco", "Box2D", "envpool", "matplotlib", "imageio"): [
         ("train HalfCheetah-v5", ["HalfCheetah-v5", "the extra 'mujoco' of escalade"]),
@@ -131,7 +131,7 @@ MISSING = {
     ("pygame",): [("render RUN --output x.gif", ["the extra 'classic' of escalade"])],
 }
 
-# Runs several commands, one after the other, and prints how each ended.
+# Runs several commands in sequence, and prints the exit code and output of each.
 SEVERAL = """
 import contextlib, io, json, sys
 from escalade.cli.main import main
@@ -194,7 +194,7 @@ def words(typed: str) -> list[str]:
 
 
 def wrong(result, fragments, code=2):
-    """What is wrong with a refusal; empty when it is as it should be."""
+    """Return the faults of an error message, or an empty string."""
     lines = result.stderr.splitlines()
     faults = []
     if result.returncode != code:
@@ -218,7 +218,7 @@ def all_wrong(cases, run):
 
 
 def test_wrong_input_to_the_real_command_is_reported_in_one_line(place):
-    """As typed: a few of the cases, as each is a process; the next test has all of them."""
+    """Only a few cases, because each needs a process; the next test has all of them."""
     before = sorted(place.iterdir())
     assert all_wrong(TYPED[::20], lambda case: command(*words(case[0]), cwd=place)) == {}
     assert sorted(place.iterdir()) == before, "a refused command left something behind"

@@ -1,8 +1,8 @@
-"""Files of a run folder that are damaged: one line, never a traceback.
+"""Damaged files of a run folder are reported in one line, never by a traceback.
 
-Each case copies a small run, changes one of its files, and gives the folder to a command in this
-process. Seeds are fixed, so a case that fails can be run again alone. ``make test-all`` runs more of them
-than time allows each time, as does ``ESCALADE_FUZZ_CASES=2000 pytest tests/cli/test_fuzz.py``.
+Each case copies a small run, changes one of its files, and runs a command on the folder in this process.
+Seeds are fixed, so a failing case can be repeated alone. ``make test-all`` runs more cases, as does
+``ESCALADE_FUZZ_CASES=2000 pytest tests/cli/test_fuzz.py``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from escalade.perturbation import registry as noise
 from escalade.training import run as session
 
 CASES = int(os.environ.get("ESCALADE_FUZZ_CASES", "80"))
-PARTS = 2  # of the cases: what is run as one test
+PARTS = 2  # cases per test
 
 BASES = {
     "openai-es": {},
@@ -36,7 +36,7 @@ BASES = {
 }
 GENERATIONS = 3
 
-# Options whose huge values are honest work: a run with them never ends, and none is a fault of the file.
+# Options whose huge values are valid: a run with them never ends, which is not a fault of the file.
 COSTLY = {"population", "hidden", "episodes_per_member", "eval_episodes", "min_episodes", "min_env_steps"}
 COSTLY |= {"workers", "max_episode_steps", "generation"}
 TOML = ('"x"', "-1", "0", "true", "[]", "{}", "nan", "inf", "1e400", "9" * 5000, "[1]")
@@ -45,7 +45,7 @@ LINES = ("", "x", ",", "\u00b2,1,1", "-1", "9" * 5000, "\x00", '"', "nan," * 30,
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick():
-    """Leave out what takes time and reads nothing: pictures, waiting for the disk, much noise."""
+    """Skip slow parts that read no files: pictures, disk synchronization, large noise tables."""
 
     def act_once(environment, policy, output, *, seed, max_steps):
         policy.act(environment.observation_space.sample())
@@ -75,7 +75,7 @@ def make_bases(place):
 
 
 def edit_bytes(path, chance):
-    """One bit turned, or the end cut off: which a checksum shows."""
+    """Flip one bit or truncate the file, which a checksum detects."""
     data = bytearray(path.read_bytes())
     cut = chance.randrange(len(data))
     data[cut] ^= 1 << chance.randrange(8)
@@ -84,7 +84,7 @@ def edit_bytes(path, chance):
 
 
 def edit_text(path, chance):
-    """One change to a line of a text file."""
+    """Change one line of a text file."""
     lines = path.read_text().splitlines()
     at = chance.randrange(len(lines))
     match kind := chance.choice(["drop", "value", "line", "cut", "bytes", "empty", "swap"]):
@@ -127,10 +127,10 @@ def replace_by_another_kind(path, chance):
 
 
 def mutate(run, chance):
-    """Change one file of the run; what was done, and the command that reads it."""
+    """Change one file of the run. Return the change and the command that reads the file."""
     checkpoints = sorted((run / "checkpoints").iterdir())
     latest = checkpoints[-1]
-    if chance.random() < 0.3:  # with nothing to fall back to
+    if chance.random() < 0.3:  # without an earlier checkpoint
         for other in checkpoints[:-1]:
             other.unlink()
     go_on = ["resume", str(run), "--workers", "0", "--generations", str(GENERATIONS + chance.randrange(2))]
@@ -162,7 +162,7 @@ def mutate(run, chance):
 
 
 def run_case(number, bases, place, codes):
-    """What is wrong with a case; None when it is as it should be."""
+    """Return the fault of a case, or None."""
     chance = random.Random(number)
     run = place / "run"
     shutil.copytree(bases / chance.choice(sorted(BASES)), run, symlinks=True)
@@ -189,4 +189,4 @@ def test_no_damaged_file_of_a_run_folder_causes_a_traceback(part, bases, tmp_pat
     codes = collections.Counter()
     faults = [fault for number in numbers if (fault := run_case(number, bases, tmp_path, codes))]
     assert not faults, f"{len(faults)} faults:\n" + "\n".join(faults[:10])
-    assert min(codes[0], codes[2]) >= len(numbers) // 10, "one of the two answers has become rare"
+    assert min(codes[0], codes[2]) >= len(numbers) // 10, "one of the two outcomes has become rare"

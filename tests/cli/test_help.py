@@ -1,4 +1,4 @@
-"""``--help`` answers: what a flag takes, what it is when it is not given, and how a command is used."""
+"""``--help`` describes the values, the default and the use of every flag."""
 
 import argparse
 import itertools
@@ -16,7 +16,7 @@ COMMANDS = sorted(parsers())
 
 
 def flags(command):
-    """Flags of a command but for --help, as --help-all lists them."""
+    """Return the flags of a command except --help, as --help-all lists them."""
     parser = parsers()[command]
     parser.show_all()
     actions = [action for action in parser._actions if action.option_strings]
@@ -85,7 +85,7 @@ def test_resume_lists_only_options_that_can_change():
 
 
 def examples_of(parser):
-    """The example calls that a help text begins with, below its title."""
+    """Return the example commands at the start of a help text, below its title."""
     lines = parser.description.splitlines()
     assert (lines[1], lines[2]) in (("", "example:"), ("", "examples:"))
     return [line.strip() for line in itertools.takewhile(str.strip, lines[3:])]
@@ -109,7 +109,7 @@ def test_the_examples_in_help_are_valid_commands(command):
 
 def test_the_examples_of_train_make_valid_configs():
     for words in [shlex.split(line)[1:] for line in examples_of(parsers()["train"])]:
-        if not {"--from", "--config"} & set(words):  # whose files are not here
+        if not {"--from", "--config"} & set(words):  # their files do not exist here
             assert config_typed(cli.parse(words)).env == words[1]
 
 

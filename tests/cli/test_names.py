@@ -1,4 +1,4 @@
-"""One message, two ways in: a library's error names the argument, the command line's names the flag."""
+"""Errors name the argument in the library and the flag on the command line."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from escalade.cli import main as cli
 from escalade.cli.arguments import flag, with_flags
 from escalade.config.options import OPTIONS
 
-# Options that are wrong, alone or together.
+# Invalid options and combinations.
 WRONG = [
     {"strategy": "ars", "population": 7},
     {"population": "many"},
@@ -67,7 +67,7 @@ def test_names_without_a_flag_are_left_unchanged():
 
 
 def test_no_message_suggests_a_flag_that_the_command_does_not_have():
-    """Outside the command line's room no flag is spelled: messages get them from ``with_flags``."""
+    """Outside ``cli`` no message spells a flag: ``with_flags`` inserts them."""
     spelled = [
         f"{path.name}: {line.strip()}"
         for path in Path(escalade.__file__).parent.rglob("*.py")

@@ -19,7 +19,7 @@ TRAIN = "train CartPole-v1 --preset none --population 4 --workers 0 --generation
 
 
 def redirected(line, where, cwd, **variables):
-    """The real command with its standard output sent to ``where``, in the shell's words."""
+    """Run the real command with its standard output redirected to ``where``, in shell syntax."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
     whole = f"exec {sys.executable} -m escalade {line} {where}"
     return subprocess.run(
@@ -58,7 +58,7 @@ def test_a_run_whose_output_pipe_closes_ends_silently(tmp_path):
 
 
 class Broken:
-    """A recorder whose own pipe has broken."""
+    """A recorder whose own pipe is broken."""
 
     def __init__(self, run):
         pass

@@ -1,4 +1,4 @@
-"""What a person sees who trains on a terminal: at once, while it runs, after a resize and after Ctrl-C."""
+"""Training on a terminal: the output at the start, during the run, after a resize and after Ctrl-C."""
 
 import re
 
@@ -6,11 +6,11 @@ from tests.commands import summary
 from tests.terminals import terminal
 
 ENDLESS = ["train", "CartPole-v1", "--preset", "none", "--population", "8", "--hidden", "4", "--workers", "0"]
-UP = "\x1b[2K\x1b[1A"  # erase a line, and go to the one above
+UP = "\x1b[2K\x1b[1A"  # erase a line and move up
 
 
 def widths(shown):
-    """Of the panels that were drawn, in their order: two columns less than the window."""
+    """Return the widths of the drawn panels in order: two columns less than the window."""
     return [len(line) for line in re.findall(r"╰─+╯", shown)]
 
 
@@ -25,14 +25,14 @@ def test_the_panel_adapts_to_a_resize_and_survives_ctrl_c(tmp_path):
         screen.type("\x03")
         assert screen.wait() == 130
     assert set(widths(screen.shown)) == {98, 58}
-    # The old panel's lines have been wrapped in two each: as many are erased, the one it stands on apart.
+    # Each line of the old panel now wraps into two; all but the cursor's own line are erased.
     old = screen.shown.rindex("╰" + "─" * 96 + "╯")
     height = screen.shown[:old].rpartition("╭")[2].count("\n") + 1
     between = screen.shown[old : screen.shown.index("╭", old)]
     assert between.count(UP) == 2 * height - 1
     after = screen.shown.partition("^C")[2]
     assert after.startswith("\r\x1b[2K")  # what the terminal echoed is erased with its line
-    assert screen.shown.rindex("\x1b[?25h") > screen.shown.rindex("\x1b[?25l")  # the cursor is there
+    assert screen.shown.rindex("\x1b[?25h") > screen.shown.rindex("\x1b[?25l")  # the cursor is visible
     assert f"escalade resume {run}" in screen.shown
     assert summary(run)["stop_reason"] == "interrupted"
 

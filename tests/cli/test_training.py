@@ -1,4 +1,4 @@
-"""``escalade resume``: what it begins with is what the run goes on with, changes and all."""
+"""``escalade resume`` starts with the options of the resumed run, including changes."""
 
 import shutil
 
@@ -21,9 +21,7 @@ def trained(museum):
 
 @pytest.fixture
 def begun(trained, tmp_path, monkeypatch, capsys):
-    """What a command that resumes a run of ``workers`` does first: the line it prints, and whether it starts
-    a server for workers.
-    """
+    """Return the first line of a command that resumes a run, and whether it starts a fork server."""
     asked = []
 
     def go_on(folder, changes):

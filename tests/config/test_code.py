@@ -1,4 +1,4 @@
-"""A checkpoint may not name code that neither the user nor config.toml names: nothing of it is imported."""
+"""Code named only by a checkpoint, not by the user or config.toml, is never imported."""
 
 import shutil
 import sys
@@ -47,7 +47,7 @@ def run(museum):
 
 
 def forge(run, tmp_path, **options):
-    """A copy of the run in whose checkpoints other options stand; their checksums are right."""
+    """Return a copy of the run whose checkpoints store different options, with correct checksums."""
     shutil.copytree(run, tmp_path / "run")
     folder = RunFolder(tmp_path / "run")
     for generation in folder.checkpoints.generations():
@@ -86,7 +86,7 @@ def test_code_named_by_the_command_or_config_toml_is_imported(typed, run, canary
             folder.config.read_text().replace("recorder = []", 'recorder = ["canary:anything"]')
         )
     changes = {"recorder": FORGED["recorder"]} if typed else {}
-    with pytest.raises(AssertionError):  # as it is called
+    with pytest.raises(AssertionError):  # as the command calls it
         escalade.resume(folder, generations=3, verbose=False, **changes)
     assert canary.exists()
 

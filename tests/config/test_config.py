@@ -1,4 +1,4 @@
-"""One dataclass is the flags, the TOML file and what a checkpoint records: all three agree."""
+"""Flags, the TOML file and the options in a checkpoint come from one dataclass and agree."""
 
 import dataclasses
 import json
@@ -230,7 +230,7 @@ def test_presets_are_complete(name):
     preset = presets.read(name)
     config = Config(**{"env": "ALE/Pong-v5"} | preset.options)
     of_others = name.rpartition("/")[0] != config.env.rpartition("/")[0]
-    variant = name.startswith(config.env + "-")  # asked for by name
+    variant = name.startswith(config.env + "-")  # requested by name
     if not of_others and not variant and name != presets.GAMES:
         assert config.env == name or gymnasium.spec(name).kwargs == config.env_kwargs
         assert presets.options(config.env, "auto", {"env_kwargs": config.env_kwargs}) == preset.options
@@ -379,6 +379,6 @@ def test_a_preset_flag_overrides_the_preset_of_a_file(tmp_path):
     read = typed("--config", path)
     assert (read.preset, read.strategy) == ("openai/humanoid", "openai-es")
     assert typed("--config", path, "--preset", "none").preset is None
-    full = tmp_path / "full.toml"  # a run's config.toml: its preset fills nothing in
+    full = tmp_path / "full.toml"  # a run's config.toml: its preset adds no values
     full.write_text(to_toml(read.replace(sigma=0.5)))
     assert typed("--config", full) == read.replace(sigma=0.5)

@@ -1,4 +1,4 @@
-"""Options from text and TOML."""
+"""Conversion of options from text and TOML."""
 
 import numpy as np
 import pytest

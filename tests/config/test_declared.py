@@ -1,4 +1,4 @@
-"""What an option may be stands with it: each word of a declaration refuses what it should, and no more."""
+"""Declared limits of options: each keyword of a declaration rejects invalid values only."""
 
 from dataclasses import dataclass, fields
 
@@ -64,8 +64,8 @@ def test_values_outside_the_declaration_are_refused_in_one_line(values, said):
         {},
         {"tool": "saw", "teeth": 2},
         {"tool": "saw", "teeth": 100},
-        {"tool": "drill", "teeth": 8},  # its default is no wish
-        {"tool": "shop.tools:Mine", "teeth": 4, "speed": 3.0},  # what it reads is seen when it is made
+        {"tool": "drill", "teeth": 8},  # a default does not count as set
+        {"tool": "shop.tools:Mine", "teeth": 4, "speed": 3.0},  # user code may read any option
         {"cuts": (1, 2), "finish": "fine", "holes": (2, 4)},
     ],
 )

@@ -1,4 +1,4 @@
-"""A strategy with its options in one text, and layers of options."""
+"""A strategy and its options in one text, and layers of options."""
 
 import pytest
 from tests.config.test_config import configured
@@ -49,7 +49,7 @@ def test_strategy_options_are_kept_until_a_different_strategy_is_named():
     assert layered(ars, more)["strategy_options"] == {"a": 1, "b": 3}
     assert layered(ars, {"strategy": "ars"} | more)["strategy_options"] == {"a": 1, "b": 3}
     assert layered(ars, {"strategy": "snes"} | more)["strategy_options"] == {"b": 3}
-    assert layered(more, ars)["strategy_options"] == {"a": 1, "b": 2}  # ars is what no name stands for
+    assert layered(more, ars)["strategy_options"] == {"a": 1, "b": 2}  # ars is the default
     assert ars["strategy_options"] == {"a": 1, "b": 2}
     assert layered({"lr": 1}, {"strategy": "snes"}) == {"lr": 1, "strategy": "snes"}
 

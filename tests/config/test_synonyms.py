@@ -1,4 +1,4 @@
-"""Option names from other libraries: the refusal says what they are called here."""
+"""Option names from other libraries are refused with the name used here."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The global generators of random numbers: seeded within, as they were afterwards."""
+"""The global random generators are seeded inside the block and restored afterwards."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""Modules that a user names: what is said where they cannot be imported."""
+"""Errors about modules named by a user that cannot be imported."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_a_module_in_a_different_folder_is_reported_with_a_hint(tmp_path, monkey
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match="escalade_gripper") as problem:
         import_named("escalade_arm", "`wrappers` escalade_arm:Grip")
-    assert "PYTHONPATH" not in str(problem.value)  # it is there; what it needs is not
+    assert "PYTHONPATH" not in str(problem.value)  # it exists, but its own import fails
 
 
 def test_no_folder_hint_if_the_package_is_in_the_working_folder(tmp_path, monkeypatch):

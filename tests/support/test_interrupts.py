@@ -1,4 +1,4 @@
-"""A signal raises where nothing is half done: never while the process's output goes elsewhere."""
+"""A signal raises only at safe points: never while the process's output is redirected."""
 
 import multiprocessing
 import os
@@ -17,7 +17,7 @@ from escalade.support.interrupts import LEADER, Interrupts
 
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
-    for _ in range(10**5):  # the handler runs between two steps of this thread
+    for _ in range(10**5):  # the handler runs between two bytecodes of this thread
         pass
 
 
@@ -35,7 +35,7 @@ def test_a_signal_raises_only_after_the_protected_block():
         work()
     assert reached == ["the end of the block"]
     with Interrupts() as interrupts, interrupts.allowed(), Interrupts.held():
-        pass  # nothing is left of it
+        pass  # the request is forgotten
 
 
 def test_output_is_restored_if_a_signal_arrives_while_it_is_silenced():
@@ -73,7 +73,7 @@ def test_other_threads_do_not_defer_signals():
     thread.join()
 
 
-# What a command does that another one leads: it says when it is at work, and how it ended.
+# A command led by a different process: it prints when it has started, and how it ended.
 LED = """
 import os, signal
 from escalade.support.interrupts import LEADER, Interrupts, end_with_leader
@@ -100,19 +100,19 @@ def test_a_process_is_interrupted_if_its_leader_dies():
     )
     os.close(led)
     try:
-        assert process.stdout.readline() == "None\n"  # what it starts itself is not led by anybody
+        assert process.stdout.readline() == "None\n"  # its own children have no leader
     finally:
-        os.close(lifeline)  # as the system does when the leader is killed
+        os.close(lifeline)  # as the system does if the leader is killed
     assert process.communicate(timeout=DEADLINE)[0] == "saved\n"
     assert process.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("allowed", [False, True])
-@pytest.mark.filterwarnings("ignore:.*use of fork")  # later Pythons', of a process with threads
+@pytest.mark.filterwarnings("ignore:.*use of fork")  # a warning of later Pythons in processes with threads
 def test_a_forked_child_has_the_original_signal_handlers(number, allowed):
     with Interrupts(), Interrupts() as interrupts, interrupts.allowed() if allowed else nullcontext():
-        for _ in range(20):  # the signal may come before the child has run a line of its own
+        for _ in range(20):  # the signal may arrive before the child runs any code of its own
             child = multiprocessing.get_context("fork").Process(target=signal.pause)
             child.start()
             os.kill(child.pid, number)

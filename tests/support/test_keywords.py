@@ -1,4 +1,4 @@
-"""The arguments that a function or a class takes, those that it hands on to its bases too."""
+"""The arguments that a function or a class accepts, including those passed on to its bases."""
 
 from functools import partial
 

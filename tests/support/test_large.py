@@ -1,4 +1,4 @@
-"""Large arrays: shared with other processes without copies, or in a file."""
+"""Large arrays: shared with other processes without copies, or stored in a file."""
 
 import errno
 import os

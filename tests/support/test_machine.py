@@ -1,4 +1,4 @@
-"""Cores: those a process is bound to, within its control groups. Products: the same bits at any place."""
+"""The number of usable cores, and matrix products that do not depend on memory alignment."""
 
 import math
 import os
@@ -47,7 +47,7 @@ def test_a_quota_bounds_the_number_of_cores(monkeypatch):
 
 
 def said(code, **variables):
-    """The setting that a new process ends up with, and whether its products depend on their place."""
+    """Return the MKL setting of a new process, and whether its products depend on memory alignment."""
     environment = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"} | variables
     done = subprocess.run(
         [sys.executable, "-c", f"{code}import escalade; {SAY}"],

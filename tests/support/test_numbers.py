@@ -1,4 +1,4 @@
-"""Numbers as a person reads them."""
+"""Numbers formatted for people."""
 
 import math
 

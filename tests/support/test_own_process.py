@@ -1,4 +1,4 @@
-"""A process that leaves directly does what the interpreter would have done, but for its teardown."""
+"""A process that exits directly does everything the interpreter does, except its teardown."""
 
 import subprocess
 import sys

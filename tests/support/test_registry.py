@@ -1,4 +1,4 @@
-"""Registries: what an entry says is known before its module is imported."""
+"""Registries: the data of an entry is available without importing its module."""
 
 import sys
 from dataclasses import replace
@@ -38,7 +38,7 @@ def test_a_name_is_a_registered_entry_or_a_path_to_user_code():
     with pytest.raises(InputError, match=r"^`thing` escalade_things:tow: .* has no tow; did you mean two\?$"):
         find("thing", "escalade_things:tow", THINGS)
     with pytest.raises(InputError, match="has no THREE"):
-        find("thing", "escalade_things:THREE", THINGS)  # it cannot be called
+        find("thing", "escalade_things:THREE", THINGS)  # it is not callable
 
 
 def test_an_unknown_name_is_reported_with_the_nearest_or_all_names():

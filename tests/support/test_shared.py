@@ -1,4 +1,4 @@
-"""What several threads want changed at once is changed by the first, and restored by the last."""
+"""A setting changed by several threads is set by the first and restored by the last."""
 
 import threading
 from contextlib import contextmanager
