@@ -256,9 +256,8 @@ def test_the_guide_to_a_new_backend_works(follow, monkeypatch):
     np.testing.assert_array_equal(ours.reset(everyone, seeds), seen)
     ends = np.zeros(3, bool)
     while not ends.any():
-        actions = np.where(
-            seen[:, 1] >= 0, [2, 1, 2], [0, 1, 2]
-        )  # one with the swing, one idle, one to the right
+        # One with the swing, one idle, one to the right.
+        actions = np.where(seen[:, 1] >= 0, [2, 1, 2], [0, 1, 2])
         ours_seen, ours_rewards, ours_ends = ours.step(everyone, actions)
         seen, rewards, ends = theirs.step(everyone, actions)
         np.testing.assert_allclose(ours_seen, seen, rtol=0, atol=1e-5)

@@ -36,9 +36,8 @@ def ranges_of(maze, place, heading=0.0):
 def test_rays_end_at_the_nearest_wall(maze):
     # East, north, west, south; the range is 100.
     np.testing.assert_allclose(ranges_of(maze, (30.0, 25.0)), [100.0, 100.0, 30.0, 25.0])
-    np.testing.assert_allclose(
-        ranges_of(maze, (110.0, 120.0)), [15.0, 30.0, 100.0, 100.0]
-    )  # inside the dead end
+    # Inside the dead end.
+    np.testing.assert_allclose(ranges_of(maze, (110.0, 120.0)), [15.0, 30.0, 100.0, 100.0])
     np.testing.assert_allclose(ranges_of(maze, (110.0, 120.0), np.pi / 2), [30.0, 100.0, 100.0, 15.0])
 
 

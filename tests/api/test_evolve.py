@@ -268,9 +268,8 @@ def test_fitness_receives_seed_and_generation_if_it_declares_them():
         generations=2,
         seed=3,
     )
-    assert (
-        len({seed for seed, _ in seen}) == len(seen) == 11
-    )  # twice 4 members and an evaluation, then the last evaluation
+    # Twice 4 members and an evaluation, then the last evaluation.
+    assert len({seed for seed, _ in seen}) == len(seen) == 11
     assert [generation for _, generation in seen] == [0] * 5 + [1] * 5 + [2]
 
 
@@ -361,9 +360,8 @@ def test_target_patience_requires_consecutive_evaluations():
 
     def fitness(module):
         state["calls"] += 1
-        return (
-            next(scores) if state["calls"] % 5 == 0 else float(state["calls"] % 5)
-        )  # 4 members, then the evaluation
+        # 4 members, then the evaluation.
+        return next(scores) if state["calls"] % 5 == 0 else float(state["calls"] % 5)
 
     result = evolve(module, fitness, target_return=1.0, target_patience=3, population=4, generations=20)
     assert [row.eval_return_mean for row in result.history] == [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
@@ -1094,9 +1092,8 @@ def test_low_rank_noise_is_refused_for_strategies_that_do_not_support_it():
 def test_the_best_of_a_run_may_be_its_last_evaluation(last, generation):
     def fitness(module):
         calls.append(module)
-        return (
-            last if len(calls) == 19 else float(len(calls))
-        )  # twice 8 members and the center, then the last evaluation
+        # Twice 8 members and the center, then the last evaluation.
+        return last if len(calls) == 19 else float(len(calls))
 
     calls = []
     result = evolve(nn.Linear(2, 1), fitness, population=8, generations=2)

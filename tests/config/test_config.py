@@ -240,9 +240,8 @@ def test_presets_are_complete(name):
     assert config.seed == 0
     assert preset.result is None or set(preset.result) >= {"solved", "seeds", "env_steps"}
     assert tomllib.loads(to_toml(config))["env"] == config.env
-    assert (
-        presets.options("Humanoid-v5", "auto") == presets.read("Humanoid-v5").options
-    )  # not openai/humanoid
+    # Not openai/humanoid.
+    assert presets.options("Humanoid-v5", "auto") == presets.read("Humanoid-v5").options
 
 
 @pytest.mark.parametrize(

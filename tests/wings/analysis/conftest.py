@@ -1,4 +1,4 @@
-"""Runs that several tests look at."""
+"""Runs shared by several tests."""
 
 import pytest
 
@@ -10,7 +10,7 @@ OPTIONS |= {"generations": 4, "eval_every": 1, "eval_episodes": 2, "max_episode_
 
 @pytest.fixture(scope="session")
 def sigmas(museum):
-    """A folder of runs: two seeds of each of two sigmas."""
+    """A folder of runs: two seeds for each of two sigmas."""
 
     def make(folder):
         for sigma in (0.1, 0.5):

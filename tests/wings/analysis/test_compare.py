@@ -1,4 +1,4 @@
-"""Comparisons of runs: by configuration and across tasks, in every form that they are shown in."""
+"""Comparisons of runs by configuration and across tasks, in every output format."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ def make_more(folder):
 
 @pytest.fixture(scope="module")
 def found(runs):
-    return escalade.compare([*runs, runs[0]])  # named twice, it counts once
+    return escalade.compare([*runs, runs[0]])  # a run listed twice counts once
 
 
 def test_runs_are_grouped_by_environment_and_configuration(found):
@@ -56,7 +56,7 @@ def test_runs_that_stopped_at_their_target_are_marked_with_their_evaluation_epis
         (0, 4),
         (0, 2),
     ]
-    assert episodes[4] > 2  # those of the confirmation
+    assert episodes[4] > 2  # the confirmation episodes
     marked, plain, *_ = (line for line in found.to_markdown().splitlines() if line.startswith("| ars"))
     assert marked.split("|")[3].strip().endswith("\\*")
     assert "\\*" not in plain
@@ -91,9 +91,9 @@ def test_scores_are_normalized_by_the_bounds_of_their_task():
     assert pair.probability.value == pytest.approx((2 / 4 + 3 / 4) / 2)
     assert pair.probability.low <= pair.probability.value <= pair.probability.high
     nothing = score({"a": {"T": [float("nan")] * 4}, "b": {"T": [-5.0, -8.0]}}, {"T": (0, 10)})
-    assert nothing.methods[0].score.value == pytest.approx(-0.8)  # as the worst that there is
+    assert nothing.methods[0].score.value == pytest.approx(-0.8)  # counts as the worst return
     assert nothing.improvements[0].probability.value == pytest.approx(0.25)
-    single = score({"a": {"T": [5]}}, {"T": (10, 0)}).methods[0]  # less is better
+    single = score({"a": {"T": [5]}}, {"T": (10, 0)}).methods[0]  # lower is better
     assert (single.score.value, single.score.low) == (0.5, None)
 
 

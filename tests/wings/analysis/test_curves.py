@@ -1,4 +1,4 @@
-"""``plot`` draws one run in full, seeds as one curve, and configurations beside each other."""
+"""``plot`` draws a single run in full, seeds as one curve, and one curve per configuration."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ from escalade.cli import main as cli
 
 
 def drawn(picture):
-    """What is written in an svg."""
+    """Return the texts in an SVG."""
     return re.findall(r"<!-- (.*?) -->", picture.read_text())
 
 

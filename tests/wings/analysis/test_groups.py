@@ -1,4 +1,4 @@
-"""What runs are called among others."""
+"""Groups of runs and their labels."""
 
 from torch import nn
 
@@ -57,7 +57,7 @@ def test_reevaluated_runs_belong_to_the_same_configuration(tmp_path):
     assert len(group.runs) == 2
     (line,) = escalade.compare(tmp_path).lines
     assert line.eval_episodes == 1 + 3
-    again = SMALL | options | {"eval_episodes": 4}  # finished runs are evaluated again, and not trained
+    again = SMALL | options | {"eval_episodes": 4}  # finished runs are evaluated again, not trained
     runs = escalade.train("CartPole-v1", seeds=range(2), **again)
     assert [(run.summary["eval_episodes"], run.summary["generations"]) for run in runs] == [(4, 1)] * 2
 

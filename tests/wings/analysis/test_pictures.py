@@ -1,4 +1,4 @@
-"""Curves and films are produced without a display, and hold what they should."""
+"""Curves and films are produced without a display, and have the expected contents."""
 
 import gc
 import re
@@ -59,7 +59,7 @@ def test_a_curve_can_be_a_png_a_pdf_or_an_svg(ending, start, run, tmp_path):
     assert b"<dc:date>" not in drawn
 
 
-# imageio leaves it to the collector to close the pipes of the film that is read back.
+# imageio leaves closing the pipes of the read film to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("ending", ["gif", "mp4"])
 def test_a_film_has_one_frame_per_step(ending, run, tmp_path, monkeypatch):
@@ -69,7 +69,7 @@ def test_a_film_has_one_frame_per_step(ending, run, tmp_path, monkeypatch):
     assert 8 <= steps <= 12
     assert total == steps
     frames = imageio.imread(output, index=None if ending == "gif" else ...)
-    # Gifs keep every second frame of CartPole's 50 a second, and of equal ones in a row only one.
+    # GIFs store every second of CartPole's 50 frames a second, and merge equal consecutive frames.
     assert 3 <= len(frames) <= (steps + 2) // 2 if ending == "gif" else len(frames) == steps + 1
     assert frames[0].std() > 1
     assert not np.array_equal(frames[0], frames[-1])
@@ -118,7 +118,7 @@ def test_a_failed_film_leaves_no_file(tmp_path):
 
 
 def texts(picture):
-    """What is written in an svg."""
+    """Return the texts in an SVG."""
     return re.findall(r"<!-- (.*?) -->", picture.read_text())
 
 
@@ -151,13 +151,13 @@ def limits(*curves, around=()):
 def test_an_axis_fits_the_curves_and_notes_what_it_clips():
     low, high, said = limits(range(100))
     assert (low < 0, high > 99, said) == (True, True, [])
-    low, high, said = limits([-6000, *range(100)])  # one value beyond all others
+    low, high, said = limits([-6000, *range(100)])  # one outlier
     assert (-10 < low < 3, 99 < high < 110) == (True, True)
     assert said == ["axis truncated: values extend to -6,000"]
     low, high, said = limits(range(100), around=[[-60000, 5]])
     assert -10 < low < 3
     assert said == ["axis truncated: values extend to -60,000"]
-    low, high, said = limits([0, 1, 2, 3, 500])  # a curve's end is always seen
+    low, high, said = limits([0, 1, 2, 3, 500])  # the end of a curve is always visible
     assert (high > 500, said) == (True, [])
     low, high, said = limits([7, 7], [np.nan])
     assert low < 7 < high
@@ -184,7 +184,7 @@ def test_a_smoothed_point_is_the_mean_of_the_last_points():
     np.testing.assert_allclose(smoothed(values, 2), [1, 2, np.nan, 5, 6])
     np.testing.assert_array_equal(smoothed(values, 1), values)
     np.testing.assert_allclose(smoothed(values, 99), [1, 2, np.nan, 3, 4])
-    diverged = np.array([-1e20, 100.0, 100.0, 300.0])  # what one says is lost in no other's mean
+    diverged = np.array([-1e20, 100.0, 100.0, 300.0])  # a huge value leaves later means exact
     np.testing.assert_allclose(smoothed(diverged, 2)[2:], [100, 200])
 
 

@@ -1,4 +1,4 @@
-"""Behaviours of an archive in the plane, and the cells of it that they cover."""
+"""Behaviours of an archive in the plane, and the cells that they cover."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The commands that a report gives for its runs."""
+"""The commands that a report lists for its runs."""
 
 import shlex
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ def parsed(command):
 
 
 def ended(summary):
-    """A run that ended with this summary."""
+    """Return a run that ended with this summary."""
     return Reported(SimpleNamespace(config=CONFIG, summary=summary, own_size=None), "r")
 
 

@@ -1,4 +1,4 @@
-"""A report is one file that needs no other, and says what a run did."""
+"""A report is a single self-contained file that describes a run."""
 
 import json
 import shlex
@@ -28,7 +28,7 @@ OPTIONS |= {"target_return": 400.0}
 
 
 class Page(HTMLParser):
-    """What a page refers to, the words for its charts, and its text."""
+    """Return the references of a page, the descriptions of its charts, and its text."""
 
     def __init__(self, text):
         super().__init__()
@@ -85,7 +85,8 @@ def test_the_page_lists_the_runs_and_their_differences(page, runs):
         assert words in text
     assert "target 400" in page.read_text()
     summary = json.loads((runs / "seed1" / "summary.json").read_text())
-    assert f"--generations {summary['generations']}" in text  # the clock ended it: its bits need a number
+    # The clock ended it: reproducing it needs the number of generations.
+    assert f"--generations {summary['generations']}" in text
 
 
 def test_the_last_command_of_the_page_reproduces_the_run(runs):
@@ -114,9 +115,8 @@ def test_a_printed_command_parses_to_the_same_config(options):
     words = shlex.split(train_command(config))
     assert words[:3] == ["escalade", "train", "CartPole-v1"]
     assert config_typed(make_parser().parse_args(words[1:])) == config
-    assert ("--frame-skip" in words) == (
-        config.start_from is not None
-    )  # "none" is said: that run may skip some
+    # Written as "none", because the run it starts from may skip frames.
+    assert ("--frame-skip" in words) == (config.start_from is not None)
 
 
 def test_names_of_runs_are_escaped(runs, tmp_path):
@@ -143,7 +143,7 @@ def test_a_report_contains_a_run_of_evolve_and_a_film(tmp_path):
     assert "evaluations of members" in output.read_text()
 
 
-# imageio leaves it to the collector to close the pipes of the film that it counts the frames of.
+# imageio leaves closing the pipes of the counted film to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_best_policy_is_filmed_on_request(runs, tmp_path):
     words = ("report", runs / "seed1", "--video", "--x", "seconds", "--output", tmp_path / "x.html")
@@ -230,5 +230,5 @@ def test_a_report_of_several_configurations_starts_with_a_comparison(sigmas, tmp
     assert rest.startswith("<section><h2>Result</h2>")
     for line in found.lines:
         assert f">{line.label}</td>" in first
-        assert f"{line.label} (2 runs)" in first  # one curve for each
+        assert f"{line.label} (2 runs)" in first  # one curve each
     assert first.count("<figure") == 1

@@ -1,4 +1,4 @@
-"""The statistics of Agarwal et al. 2021, against values taken by hand and from their rliable 1.2.0."""
+"""The statistics of Agarwal et al. 2021, compared with manual values and with their rliable 1.2.0."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from escalade.wings.analysis.statistics import (
     probability_of_improvement,
 )
 
-FIRST = [np.array([0.0, 0.5, 1.0, 0.3]), np.array([0.2, 0.9])]  # two tasks, of four runs and of two
+FIRST = [np.array([0.0, 0.5, 1.0, 0.3]), np.array([0.2, 0.9])]  # two tasks, with four runs and two
 SECOND = [np.array([0.5, 0.5]), np.array([0.1, 0.2, 1.5])]
 
 
@@ -29,7 +29,7 @@ def test_probability_of_improvement_counts_ties_as_half():
 
 
 def test_statistics_match_rliable():
-    """Rliable 1.2.0 beside pandas 2.3.3, on the same arrays; its interval is of other draws."""
+    """Values of rliable 1.2.0 with pandas 2.3.3 on the same arrays; its interval uses different draws."""
     chance = np.random.default_rng(0)
     a, b = chance.normal(0.5, 0.3, (7, 4)), chance.normal(0.6, 0.3, (5, 4))
     b[0] = a[0]
@@ -42,7 +42,7 @@ def test_statistics_match_rliable():
 
 
 def test_the_bootstrap_is_stratified_and_deterministic():
-    """Runs stay in their task: where the runs of each task are equal, nothing varies."""
+    """Runs are resampled within their task: if the runs of each task are equal, nothing varies."""
     tasks = [np.zeros(5), np.ones(5)]
     assert interval(interquartile_score, tasks) == (0.5, 0.5)
     low, high = interval(interquartile_score, FIRST)

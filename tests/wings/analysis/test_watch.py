@@ -1,4 +1,4 @@
-"""``escalade watch`` follows a run that another process runs, by its folder alone."""
+"""``escalade watch`` follows a run of a different process through its folder alone."""
 
 import signal
 
@@ -15,7 +15,7 @@ SMALL = [*SMALL.split(), "--workers", "0", "--max-episode-steps", "9999999"]
 
 
 def halting(tmp_path):
-    """The arguments of a run whose first generation goes on until the file ``marker`` is removed."""
+    """Return arguments of a run whose first generation lasts until the file ``marker`` is removed."""
     marker = tmp_path / "marker"
     marker.touch()
     arguments = ["train", "tests.environments:Halts-v0", "--env-kwargs", f'{{"marker":"{marker}"}}', *SMALL]
@@ -49,7 +49,7 @@ def test_watch_follows_a_run_from_before_its_first_row_to_its_end(tmp_path, caps
             followed = watching.out
         closing = trained.out.splitlines()[-3:]
     assert "generation 6  " in followed
-    assert followed.splitlines()[-3:] == closing  # as the run itself ends
+    assert followed.splitlines()[-3:] == closing  # the same last line as the run prints
     code, said = once(run, capsys)
     assert code == 0
     assert said.splitlines()[-3:] == closing
@@ -77,7 +77,7 @@ def test_watch_reports_a_failed_run(tmp_path, capsys):
     def fail(view):
         raise RuntimeError
 
-    with pytest.raises(RuntimeError):  # later than at its start, which would leave no folder
+    with pytest.raises(RuntimeError):  # not at the start, because that would leave no folder
         escalade.train(
             "CartPole-v1", workers=0, preset=None, verbose=False, run_dir=run, population=4, callbacks=[fail]
         )

@@ -20,7 +20,7 @@ def test_bench_measures_training_and_the_simulator(backend, capsys):
 
 
 def test_bench_ignores_preset_options_that_it_does_not_measure(capsys):
-    """A user who types no --cutoff cannot leave it out."""
+    """An error about the preset's cutoff could not be fixed by the user."""
     cut = ["--max-episode-steps", "20", "--strategy", "ars:top_directions=2"]
     assert cli.main(["bench", "HalfCheetah-v5", *cut, *SHORT]) == 0
     assert json.loads(capsys.readouterr().out)["env"] == "HalfCheetah-v5"

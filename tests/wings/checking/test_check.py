@@ -1,4 +1,4 @@
-"""What ``check`` finds in good environments and in bad ones."""
+"""Findings of ``check`` in good and in bad environments."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def test_doubtful_behaviour_is_a_warning(env, options, name, said):
 
 
 class Reuses(Walk):
-    """Gives one array for ever, of another type than its space; truncates by ``np.True_``."""
+    """Always returns the same array, of a different dtype than its space; truncates with ``np.True_``."""
 
     def __init__(self):
         super().__init__()
@@ -91,7 +91,7 @@ class Reuses(Walk):
 
 
 class Leaves(Walk):
-    """Leaves the seed that it is given."""
+    """Ignores its seed."""
 
     chance = np.random.default_rng(0)
 
@@ -137,7 +137,7 @@ def test_compiling_is_not_counted_as_stepping(monkeypatch):
 
 
 class Emulator(Walk):
-    """Refuses a second object beside the first."""
+    """Raises if a second object exists at the same time."""
 
     alive: ClassVar[list[Any]] = []
 
@@ -160,7 +160,7 @@ def test_an_emulator_limited_to_one_instance_is_a_warning():
 
 
 class Barred(Masked):
-    """Has illegal actions in the first step."""
+    """Masks actions in the first step."""
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)

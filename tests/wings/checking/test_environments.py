@@ -1,4 +1,4 @@
-"""``escalade environments``: what is installed, by family, with spaces and limits."""
+"""``escalade environments`` lists installed environments by family, with spaces and time limits."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The cluster files are what Ray reads, by Ray's own schema and its own reading of them."""
+"""Ray's own schema and reader accept the cluster files."""
 
 import pytest
 from tests.commands import ROOT

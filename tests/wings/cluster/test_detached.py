@@ -1,4 +1,4 @@
-"""What a detached run does where there is no cluster: its driver leads a run as any other."""
+"""Detached runs without a cluster: the driver runs in this process."""
 
 import io
 import threading
@@ -17,7 +17,7 @@ CONFIG = Config(env="CartPole-v1", population=4, hidden=(3,), workers=0, generat
 
 
 def driver():
-    made = Driver.__new__(Driver)  # without the thread that would lead the run beside this one
+    made = Driver.__new__(Driver)  # without the thread that runs the training
     made._output, made._stop = io.StringIO(), threading.Event()
     return made
 
@@ -38,7 +38,7 @@ def test_an_invalid_run_dir_is_refused_before_connecting_to_a_cluster(tmp_path):
 
 
 def test_start_from_is_made_absolute_and_a_folder_with_files_is_refused(tmp_path, monkeypatch):
-    """The driver's working folder is another."""
+    """The driver has a different working folder."""
     monkeypatch.chdir(tmp_path)
     sent = []
 
@@ -59,11 +59,11 @@ def test_start_from_is_made_absolute_and_a_folder_with_files_is_refused(tmp_path
 
 
 class Lost(Exception):
-    """What Ray raises of an actor that is gone."""
+    """Replaces Ray's exception for a lost actor."""
 
 
 class Cluster:
-    """As much of Ray as following a driver asks for: ``lives`` are what the driver answers, one a call."""
+    """The part of Ray that following a driver needs: ``lives`` are the driver's replies, one per call."""
 
     exceptions = types.SimpleNamespace(RayTaskError=ZeroDivisionError, RayActorError=Lost)
 
@@ -116,7 +116,7 @@ def test_attaching_to_a_run_that_has_ended_is_reported(monkeypatch):
 
 
 class Away:
-    """A mirror whose storage path cannot be reached in the first ``tries``."""
+    """A mirror whose storage is unavailable for the first ``tries``."""
 
     def __init__(self, tries):
         self.left, self.pushed = tries, 0
@@ -129,7 +129,7 @@ class Away:
 
 
 def clock(monkeypatch):
-    """A clock that goes on when somebody sleeps, and the seconds that were slept."""
+    """A fake clock that advances on sleep, and the seconds slept."""
     slept = []
     time = types.SimpleNamespace(monotonic=lambda: 100.0 + sum(slept), sleep=slept.append)
     monkeypatch.setattr(detached, "time", time)
@@ -143,11 +143,11 @@ def test_a_checkpoint_is_sent_once_and_retried_if_the_storage_was_unavailable(tm
     push = _Pusher(mirror, tmp_path, said.append)
     (tmp_path / "checkpoints" / "one.safetensors").touch()
     push(None)
-    push(None)  # not at once: it may be away for long
+    push(None)  # not immediately, because the storage may be unavailable for long
     assert (mirror.pushed, said) == (0, ["the storage is away; this will be retried"])
     slept.append(31.0)
     push(None)
-    push(None)  # there is nothing new
+    push(None)  # no new checkpoint
     assert (mirror.pushed, len(said)) == (1, 1)
 
 
@@ -180,4 +180,4 @@ def test_a_driver_waits_for_an_unavailable_storage_at_start_then_continues(tmp_p
     assert made._output.getvalue().count("the storage is away; this will be retried") == 2
     assert RunFolder(tmp_path / "far").read_summary()["generations"] == 3
     again = driver()._drive(CONFIG.replace(generations=4), str(tmp_path / "far"))
-    assert again["generations"] == 3  # of the run that is there, whose end it was
+    assert again["generations"] == 3  # of the existing run, which ended with it

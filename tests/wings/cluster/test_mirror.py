@@ -63,7 +63,7 @@ def test_an_incomplete_first_push_is_ignored_and_removed_by_the_next_push(tmp_pa
     next_life = Mirror(tmp_path / "here", str(tmp_path / "far"))
     assert not next_life.pull()
     assert not (tmp_path / "here").exists()
-    assert names(tmp_path / "far") == sorted(left)  # who only looks removes nothing
+    assert names(tmp_path / "far") == sorted(left)  # a pull removes no files
     write(tmp_path / "here", **{"config.toml": "c"}, checkpoints__one="1")
     next_life.push()
     assert names(tmp_path / "far") == ["checkpoints/one", "config.toml"]
@@ -75,12 +75,12 @@ def test_tables_are_pushed_before_the_checkpoint_and_config_last(tmp_path, monke
     order = []
     monkeypatch.setattr(mirror, "_put", lambda path, target: order.append(path.name))
     mirror.push()
-    # A table that is ahead of the checkpoint is cut back; one behind it would lack rows for good.
+    # A table ahead of the checkpoint is truncated on resume; one behind it would lose rows.
     assert order == ["zzz.csv", "one", "aaa", "zzz", "config.toml"]
 
 
 class NotSent(Exception):
-    """What a cloud's own package raises of a lost connection: no OSError."""
+    """A connection error of a cloud package, which is not an OSError."""
 
 
 @pytest.mark.parametrize(

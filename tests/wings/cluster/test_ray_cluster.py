@@ -1,4 +1,4 @@
-"""The Ray engine on a real cluster of several nodes, all of them on this machine."""
+"""The Ray engine on a real cluster of several nodes, all on this machine."""
 
 import csv
 import os
@@ -24,13 +24,13 @@ ray = pytest.importorskip("ray")
 pytestmark = [
     pytest.mark.slow("src/escalade/engines", "src/escalade/wings/cluster", "tests/wings/cluster", "cluster"),
     pytest.mark.filterwarnings("ignore::FutureWarning:ray.*"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of Ray's own processes
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # from Ray's own processes
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 
 class Nodes:
-    """A cluster whose head has no room for workers, so that every worker's node can be taken away."""
+    """A cluster whose head node has no worker slots, so that the node of every worker can be removed."""
 
     def __init__(self):
         from ray.cluster_utils import Cluster
@@ -70,7 +70,7 @@ def engine(nodes):
     made.close()
 
 
-# All twelve of them: benchmarks/ray_bits.py.
+# benchmarks/ray_bits.py tests all twelve.
 RUNS = [("CartPole-v1", "gymnasium", 1), ("HalfCheetah-v5", "envpool", 3)]
 
 
@@ -111,7 +111,7 @@ def test_every_node_works_and_a_dead_actor_is_replaced(engine, tmp_path):
 
 
 class OfPackage:
-    """Work of a package that this machine has and the cluster has not."""
+    """Work of a package that is installed on this machine but not on the cluster."""
 
     def __reduce__(self):
         return __import__, ("package_of_one_machine",)
@@ -179,7 +179,7 @@ def test_a_process_that_hangs_is_replaced(nodes, tmp_path):
 
 
 class TableOf:
-    """Work that says where in Ray's object store it found the noise table, and in which process."""
+    """Work that returns the location of the noise table in Ray's object store, and its process."""
 
     def __init__(self, table):
         self.table = table
@@ -199,7 +199,7 @@ class TableOf:
             time.sleep(0.05)
 
     def place(self):
-        """Whether the numbers are in memory that processes share, and its inode."""
+        """Return whether the array is in shared memory, and the inode of that memory."""
         address = self.table.values.__array_interface__["data"][0]
         for line in open("/proc/self/maps"):  # noqa: SIM115 - to its end, of no length known before
             span, _, _, _, inode, *path = line.split()
@@ -223,7 +223,7 @@ def test_workers_on_a_node_share_one_noise_table_in_its_object_store(nodes):
         results = made.run("job", 20).in_order()
     finally:
         made.close()
-    (path,) = {result[0] for result in results}  # one memory
+    (path,) = {result[0] for result in results}  # the same memory
     assert "plasma" in path
     assert len({result[1] for result in results}) == 1
     assert {result[3] for result in results} == {float(table.values[:1000].sum())}

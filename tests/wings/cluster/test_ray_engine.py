@@ -1,4 +1,4 @@
-"""The driver's side of the Ray engine, on a cluster that is a list: every order of events can be had."""
+"""The driver's side of the Ray engine, on a simulated cluster that allows every order of events."""
 
 import threading
 from queue import SimpleQueue
@@ -23,19 +23,19 @@ def results_of(items, rows):
 
 
 class ListedCluster:
-    """Workers are numbers; a chunk is answered when the engine next waits, unless the test says otherwise."""
+    """Workers are numbers. A chunk is completed when the engine next waits, unless the test overrides it."""
 
     def __init__(self, rooms, slots=4, refills=True):
         self.events = SimpleQueue()
         self.rooms = dict(rooms)
         self.info = {"slots": slots, "refills": refills}
-        self.workers = {}  # number: node, None while there is no room
-        self.hands = {}  # number: chunks that were sent
+        self.workers = {}  # number: node, or None while no slot is free
+        self.hands = {}  # number: sent chunks
         self.started = self.puts = 0
         self.sent = []
         self.avoided = ()
-        self.unfit = {}  # what is wrong by node
-        self.silent = set()  # workers that never answer
+        self.unfit = {}  # problem by node
+        self.silent = set()  # workers that never reply
         self.on_send = lambda worker, items: None
 
     def put(self, job):
@@ -52,14 +52,14 @@ class ListedCluster:
     def await_ready(self, worker):
         node = self.workers[worker]
         if node is None:
-            return  # it is said when there is room
+            return  # reported once a slot is free
         if node in self.unfit:
             self.events.put(Failed(worker, UnfitNode(self.unfit[node], node)))
         else:
             self.events.put(Ready(worker, node, dict(self.info)))
 
     def place(self):
-        """Find room for workers that wait for it, those too that were lost."""
+        """Place waiting workers, including lost ones, on nodes with free slots."""
         for name, room in self.rooms.items():
             for worker in [worker for worker, node in self.workers.items() if node is None]:
                 free = room - sum(node == name for node in self.workers.values())
@@ -90,7 +90,7 @@ class ListedCluster:
         self.workers.clear()
 
     def lose(self, worker, reason="killed", for_good=False):
-        """A worker's process ends. Ray starts it again where there is room: here, at once."""
+        """End a worker's process. Ray restarts it on a node with free slots: here, immediately."""
         self.workers[worker] = None
         for chunk in self.hands[worker]:
             self.events.put(Lost(worker, chunk, reason, for_good))
@@ -133,13 +133,13 @@ def test_results_arrive_once_and_in_order(items, refills):
     for job in (1, 2):
         assert run.run("job", items).in_order() == [(job, item**2) for item in range(items)]
     assert sorted(item for _, sent in cluster.sent for item in sent) == sorted(2 * list(range(items)))
-    assert cluster.puts == 2  # the centre travels once a job
+    assert cluster.puts == 2  # the center is sent once per job
 
 
 def test_there_is_one_worker_per_slot_or_the_requested_number():
     assert make(ListedCluster({"1": 2, "2": 3}))._cluster.started == 5
     assert make(ListedCluster({"1": 2, "2": 3}), workers=4)._cluster.started == 4
-    # A cluster that can grow sees by requests without room that it should.
+    # Unplaced requests tell an autoscaling cluster to grow.
     assert make(ListedCluster({"1": 2}), workers=6)._cluster.started == 6
 
 
@@ -155,7 +155,7 @@ def test_items_of_a_lost_worker_are_run_by_others_and_it_is_replaced():
 
     cluster.on_send = on_send
     assert squares(run.run("job", 20)) == [item**2 for item in range(20)]
-    assert cluster.started == 2  # it is the cluster that starts it again
+    assert cluster.started == 2  # the cluster restarts it
     assert squares(run.run("job", 20)) == [item**2 for item in range(20)]
     assert lost[0] in {worker for worker, _ in cluster.sent[-8:]}
     parts = run._report.nodes.values()
@@ -221,7 +221,11 @@ def test_items_of_a_worker_that_does_not_restart_are_run_by_a_new_one():
 
 def test_exceptions_of_the_work_are_raised_in_the_driver():
     problems = [EnvironmentFailure("it broke"), InputError("it broke"), EngineFailure("it broke")]
-    for problem in [*problems, KeyError("x")]:  # the last is none of the work's: they come as Escalade's
+    # The last is not raised by the work; those are converted to Escalade's.
+    for problem in [
+        *problems,
+        KeyError("x"),
+    ]:
         cluster = ListedCluster({"1": 1})
         cluster.silent.add(1)
         cluster.on_send = lambda worker, items, c=cluster, p=problem: c.events.put(Failed(worker, p))
@@ -275,7 +279,7 @@ def test_a_node_that_differs_from_the_others_is_named():
     cluster.unfit["2"] = "has torch 2.4.0 (here 2.13.0): install"
     with pytest.raises(InputError, match=r"^node 10.0.0.2 has torch 2.4.0 \(here 2.13.0\): install$"):
         make(cluster).run("job", 20)
-    # A run that has begun goes on without it.
+    # A run that has started continues without it.
     cluster = ListedCluster({"1": 1})
     run = make(cluster)
     run.run("job", 20)
@@ -310,7 +314,7 @@ def test_a_job_that_times_out_is_abandoned_and_the_next_one_runs():
     run.on_wait = enough
     with pytest.raises(TimeoutError):
         run.run("job", 3)
-    assert calls[0] > 0  # it is not asked before there is a worker
+    assert calls[0] > 0  # not called before a worker exists
     cluster.silent = set()
     run.on_wait = lambda: None
     assert squares(run.run("job", 3)) == [0, 1, 4]
@@ -340,12 +344,12 @@ def test_an_actor_drops_unfinished_work_when_the_next_job_arrives():
 def test_items_requested_twice_belong_to_the_later_chunk():
     feed = actor.ChunkFeed()
     feed.switch_to(1, "job")
-    feed._new_job = False  # it has begun
+    feed._new_job = False  # the job has started
     first, other = feed.add(1, [0, 1, 2]), feed.add(1, [5])
     again = feed.add(1, [0, 1])
     assert first.result(0) is None
     assert feed.take(9, wait=False) == [5, 0, 1]
-    for item in (0, 5, 9):  # nobody asked for the last
+    for item in (0, 5, 9):  # the last was not requested
         feed.put_raised(item, f"item {item} raised")
     feed.put_many([0, 1, 5], [10, 11, 15])
     found = [chunk.result(0) for chunk in (again, other)]
@@ -373,7 +377,7 @@ def test_results_go_to_the_chunks_that_requested_them():
                 taken += feed.take(4, wait=True)
             feed.put_many(np.array([3, 0]), np.array([[30.0], [0.0]]))
             feed.put(2, [20.0])
-            feed.put_many([1, 9], [[10.0], [90.0]])  # nobody asked for the last
+            feed.put_many([1, 9], [[10.0], [90.0]])  # the last was not requested
             feed.take(4, wait=True)
 
     def answered(chunk):
@@ -400,7 +404,7 @@ def test_a_local_cluster_is_started_without_an_address(monkeypatch):
     monkeypatch.setattr(connection, "_import_ray", lambda: ray)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     connection.Connection(None, {"CPU": 2.5, "slot": 4.0, "GPU": 1.0, "memory": 1e9})
-    assert ray.address == "local"  # whatever else was started on this machine
+    assert ray.address == "local"  # ignore other clusters on this machine
     assert (ray.options["num_cpus"], ray.options["resources"]) == (3, {"slot": 4.0})
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     connection.Connection(None, {"CPU": 2.0})

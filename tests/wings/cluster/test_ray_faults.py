@@ -1,4 +1,4 @@
-"""A cluster that is torn down and built up while it works: the one-minute version of its benchmark."""
+"""A cluster that loses and gains nodes during a run: the one-minute version of the benchmark."""
 
 import os
 

@@ -19,7 +19,7 @@ TINY |= {"eval_episodes": 1, "verbose": False, "backend": "gymnasium"}
 
 def test_runs_with_a_network_factory_have_their_own_policies(tmp_path):
     options = TINY | {"policy": "tests.own_code:Features", "run_dir": tmp_path / "runs"}
-    for _ in range(2):  # the second time, nothing is missing
+    for _ in range(2):  # the second time, all runs are finished
         runs = escalade.train("CartPole-v1", seeds=[0, 1], **options)
         assert [run.summary["seed"] for run in runs] == [0, 1]
         for run in runs:
@@ -28,7 +28,7 @@ def test_runs_with_a_network_factory_have_their_own_policies(tmp_path):
             for name, value in run.policy.network.state_dict().items():
                 torch.testing.assert_close(value, read[name], rtol=0, atol=0)
         first, second = (run.policy.network.readout.weight for run in runs)
-        assert not torch.equal(first, second)  # a network each
+        assert not torch.equal(first, second)  # separate networks
 
 
 def test_a_network_with_different_layers_starts_a_new_series(tmp_path, monkeypatch):
@@ -44,7 +44,7 @@ def test_a_network_with_different_layers_starts_a_new_series(tmp_path, monkeypat
 
     first = folders(nn.Tanh(), 0)
     assert folders(nn.ReLU(), 0) != first
-    assert folders(nn.Tanh(), 1) == first  # whose weights begin at random: it goes on
+    assert folders(nn.Tanh(), 1) == first  # initial weights are random, so the series resumes
 
 
 def test_classes_of_the_same_name_in_two_scripts_are_different(monkeypatch):

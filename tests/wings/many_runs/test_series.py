@@ -1,4 +1,4 @@
-"""``train`` over seeds and configurations, and the table that ``compare`` prints of any runs."""
+"""``train`` over seeds and configurations, and the table of ``compare``."""
 
 import json
 import os
@@ -27,10 +27,10 @@ SMALL = [*SMALL.split(), "--eval-every", "1", "--eval-episodes", "2"]
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capfd):
-    """The command's main function in an empty folder: its exit code and what it printed."""
+    """Call the command's main function in an empty folder. Return its exit code and output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(session, "plotting_available", lambda: False)  # no picture of each run
+    monkeypatch.setattr(session, "plotting_available", lambda: False)  # no curves
 
     def run(*arguments):
         code = cli.main([str(argument) for argument in arguments])
@@ -41,7 +41,7 @@ def call(tmp_path, monkeypatch, capfd):
 
 
 def begun(out):
-    """What a series says of the runs that it starts."""
+    """Return the lines that a series prints about the runs it starts."""
     return re.findall(r"^run (\d+ of \d+ \w+)", out, re.MULTILINE)
 
 
@@ -168,7 +168,7 @@ def test_parallel_runs_are_identical_to_sequential_ones(call, tmp_path):
     assert code == 0
     assert len(re.findall(r"^run \d of 3 ended \(generations\), return ", out, re.MULTILINE)) == 3
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
-    assert call(*series, "--generations", 3, "--run-dir", "two", "--jobs", 3)[0] == 0  # they go on
+    assert call(*series, "--generations", 3, "--run-dir", "two", "--jobs", 3)[0] == 0  # they continue
     assert {RunFolder(tmp_path / "two" / f"seed{n}").read_summary()["generations"] for n in range(3)} == {3}
 
 
@@ -323,10 +323,10 @@ def test_runs_of_a_series_start_from_the_same_policy_even_if_its_run_continued(c
     assert err.count("\n") == 1
     assert "--from" in err
     _, out, _ = call("compare", "x", "many")
-    assert "ars, start_from=x " in out  # not the whole path
-    assert "@" not in out  # nobody can read a digest
+    assert "ars, start_from=x " in out  # not the full path
+    assert "@" not in out  # a digest is unreadable
     begun = read_config(RunFolder("many/seed0")).start_from
-    RunFolder("x").checkpoints.path(2).unlink()  # as it was again
+    RunFolder("x").checkpoints.path(2).unlink()  # restored
     (tmp_path / "x" / "policy.safetensors").unlink()
     (tmp_path / "x" / "summary.json").unlink()
     assert call(*series, "--seeds", "0-2")[0] == 0

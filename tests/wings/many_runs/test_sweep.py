@@ -1,4 +1,4 @@
-"""A sweep that a full disk or Ctrl-C ends in a trial goes on with that trial."""
+"""A sweep that ended in a trial because of a full disk or Ctrl-C resumes that trial."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ sigma = {{low = 0.01, high = 1.0, log = true}}
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Pictures take most of the time of so small a sweep."""
+    """Skip pictures, which take most of the time of a small sweep."""
     monkeypatch.setattr(sweep_study, "plotting_available", lambda: False)
 
 
@@ -48,7 +48,7 @@ def swept(place, said, seeds=(5,), **options):
 
 
 def ended_by(problem, monkeypatch):
-    """Let every run of a sweep end by this."""
+    """Make every run of a sweep raise ``problem``."""
 
     def run_series(planned, **given):
         raise problem

@@ -1,4 +1,4 @@
-"""``sweep``: trials are runs, a killed sweep goes on as if nothing had been, the best is a config file."""
+"""``sweep``: trials are runs, a killed sweep resumes identically, the best trial is a config file."""
 
 import base64
 import json
@@ -53,7 +53,7 @@ def trials(folder):
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    """A finished sweep, and what it said."""
+    """A finished sweep and its output."""
     place, said = tmp_path_factory.mktemp("sweep"), []
     (place / "poles.toml").write_text(PLAN.format(trials=4))
     with pytest.MonkeyPatch.context() as patch:
@@ -115,10 +115,11 @@ def test_a_killed_sweep_resumes_with_the_same_trials(swept, tmp_path):
         process.kill()
     running.wait()
     with (tmp_path / "again" / "study.jsonl").open("a") as journal:
-        journal.write('{"op_code": 4, "half')  # a kill in the middle of a line
+        journal.write('{"op_code": 4, "half')  # like a kill in the middle of a line
     lock = tmp_path / "again" / "study.jsonl.lock"
     lock.unlink(missing_ok=True)
-    lock.symlink_to("again/study.jsonl")  # as Optuna locks a relative path, which leads nowhere from there
+    # Optuna locks a relative path, which is invalid in a different folder.
+    lock.symlink_to("again/study.jsonl")
     assert cli.main(["sweep", str(tmp_path / "poles.toml"), "--run-dir", str(tmp_path / "again")]) == 0
     assert trials(tmp_path / "again") == trials(place / "runs" / "sweep-poles")
 
@@ -176,7 +177,7 @@ def test_trials_use_the_architecture_of_the_policy_they_start_from(tmp_path, mon
     escalade.train("CartPole-v1", hidden=(3, 2), run_dir="source", **few)
     text = PLAN.format(trials=1).replace('policy = "linear"', 'start_from = "source"')
     (tmp_path / "on.toml").write_text(text.replace("generations = 4", "generations = 1"))
-    # The first line comes before a trial reads what it starts from.
+    # The first line is printed before a trial reads ``start_from``.
     escalade.sweep("on.toml", trials=2, run_dir="sweep", say=lambda line: os.chdir("/"))
     for trial in (0, 1):
         (run,) = runs(tmp_path / "sweep", trial)

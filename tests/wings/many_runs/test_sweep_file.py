@@ -1,4 +1,4 @@
-"""The file of a sweep: what it says, and how it is refused."""
+"""The file of a sweep: parsing, and refusals."""
 
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -108,7 +108,7 @@ def test_values_of_strategy_options_keep_their_types(written):
 
 
 def test_options_are_checked_only_together_with_searched_ones(written):
-    """15 members are wrong for ars, the default, which no trial has."""
+    """15 members are invalid for ars, the default, which no trial uses."""
     head = 'trials = 2\n[options]\nenv = "CartPole-v1"\npopulation = 15\ngenerations = 5\n'
     plan = read_sweep(written(f'{head}[space]\nstrategy = ["snes", "cem"]'))
     assert plan.config({"strategy": "cem"}).population == 15

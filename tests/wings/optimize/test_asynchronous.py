@@ -1,4 +1,4 @@
-"""optimize(asynchronous=True): values in any order, a slow point that is not waited for, and refusals."""
+"""optimize(asynchronous=True): results in any order, slow points, and refusals."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def tell(search, asked, value=None):
 
 
 def run(order, **options):
-    """Search with four points in the air, of which the one at place ``order(count)`` ends first."""
+    """Search with four pending points, of which the one at index ``order(count)`` ends first."""
     search, waiting, count = searching(**options), [], 0
     while search.reason is None and count < 3000:
         waiting.append(search.ask_one())

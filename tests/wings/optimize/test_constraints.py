@@ -1,4 +1,4 @@
-"""Constraints: as functions, as SciPy's, as violations that the function returns, and in ask and tell."""
+"""Constraints as functions, as SciPy objects, as returned violations, and in ask and tell."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ def disc(x):
 
 
 def nonlinear(fun, lower, upper):
-    """The attributes of scipy.optimize.NonlinearConstraint that are read."""
+    """Has the attributes of scipy.optimize.NonlinearConstraint that we read."""
     return SimpleNamespace(fun=fun, lb=lower, ub=upper)
 
 
@@ -128,7 +128,7 @@ def test_the_least_violated_point_is_returned_if_no_point_is_feasible():
         sphere, np.full(2, 3.0), constraints=[lambda x: 1 - x[0], lambda x: x[0] + 1], target=100, budget=3000
     )
     assert not found.feasible
-    assert found.stop_reason != "target"  # which only a feasible point reaches
+    assert found.stop_reason != "target"  # only a feasible point can reach the target
     np.testing.assert_allclose(found.violations.sum(), 2, rtol=1e-6)
     assert found.best_fitness == sphere(found.best)
 
@@ -231,7 +231,7 @@ def test_the_lagrangian_matches_the_paper_and_starts_at_the_first_violation():
     merits = lagrangian.merits(values, crossed)
     assert np.isnan(merits[2])
     assert merits[0] > values[0]  # violated
-    assert merits[3] == values[3]  # deep inside, and the multiplier is still 0
+    assert merits[3] == values[3]  # far from the bound, and the multiplier is still 0
     assert lagrangian.weights[0] > 0
     lagrangian.multipliers[:], lagrangian.weights[:] = 2.0, 4.0
     penalties = lagrangian._penalties(np.array([[1.0], [-0.25], [-9.0]]))

@@ -1,4 +1,4 @@
-"""Warm starts: the first distribution against cmaes, and searches that begin from points that are known."""
+"""Warm starts: the first distribution compared with cmaes, and searches from earlier points."""
 
 import numpy as np
 import pytest

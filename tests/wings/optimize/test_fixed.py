@@ -1,4 +1,4 @@
-"""Parameters whose two bounds are equal: the search does not see them, the function's points have them."""
+"""Parameters with equal bounds are not searched, but the function's points contain them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""optimize(noisy=True): how noise is measured and treated, and the answer with its interval."""
+"""optimize(noisy=True): measurement and treatment of noise, and the result with its interval."""
 
 import math
 
@@ -14,7 +14,7 @@ def sphere(x):
 
 
 class Noisy:
-    """A sphere plus normal noise, from numpy's global generator; keeps the points of each call."""
+    """A sphere plus normal noise from NumPy's global generator; stores the points of each call."""
 
     def __init__(self, deviation=1.0):
         self.calls, self.deviation = [], deviation
@@ -29,7 +29,7 @@ def test_rank_changes_are_accepted_up_to_a_threshold():
     assert rank_changes(values, values[:3]) < 0
     assert rank_changes(values, values[:3] + 1) < 0
     assert rank_changes(values, values[:3] + 15) > 0
-    assert rank_changes(np.zeros(20), np.zeros(3)) < 0  # ties are no noise
+    assert rank_changes(np.zeros(20), np.zeros(3)) < 0  # ties are not noise
     missing = np.where(values < 2, math.nan, values)
     assert rank_changes(missing, missing[:2]) < 0
     drawn = np.random.default_rng(0).standard_normal((200, 2, 20))

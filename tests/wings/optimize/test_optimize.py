@@ -1,4 +1,4 @@
-"""optimize: what it finds, where it stops, what it gives to the function, and what it refuses."""
+"""optimize: results, stopping, arguments of the function, and refusals."""
 
 import math
 import os
@@ -42,7 +42,7 @@ def test_every_strategy_finds_a_minimum_on_a_bound_and_stays_within(strategy):
         "deep-ga": lambda x0, sigma, **more: DeepGA(x0, sigma=f"exponential:{sigma}:0.99", **more),
         "cem": partial(STRATEGIES["cem"].load(), elite=0.5, noise="linear:0.1:0:200"),
     }
-    population = 8 if strategy == "lm-ma-es" else 40  # it is for more dimensions than members
+    population = 8 if strategy == "lm-ma-es" else 40  # meant for more dimensions than members
     found = escalade.optimize(
         function, np.zeros(3), made.get(strategy, strategy), bounds=(-3, [4, 4, 4]), sigma=0.2,
         population=population,
@@ -63,7 +63,7 @@ def test_the_best_is_the_best_point_ever_evaluated():
 
     def function(x):
         seen.append((float(sphere(x)), x.copy()))
-        x[:] = np.nan  # the point is the function's own
+        x[:] = np.nan  # the function may change its point
         return seen[-1][0]
 
     found = escalade.optimize(function, [0.0, 0.0], budget=300)
@@ -265,7 +265,7 @@ def test_a_callback_sees_each_generation_and_may_stop_the_search():
     def watch(found):
         seen.append(found)
         copy = (found.best.copy(), found.center.copy())
-        found.best[:], found.center[:] = np.nan, np.nan  # they are its own
+        found.best[:], found.center[:] = np.nan, np.nan  # the callback may change them
         assert np.isfinite(copy).all()
         return np.bool_(len(seen) == 4)
 
@@ -420,7 +420,7 @@ def test_a_strategy_without_a_default_population_gets_the_usual_one():
         return CMAES(x0, population, **options)
 
     found = escalade.optimize(sphere, np.ones(3), plain, budget=20)
-    assert found.evaluations == 3 * (4 + 3)  # 4 + 3 ln(3) members a generation
+    assert found.evaluations == 3 * (4 + 3)  # 4 + 3 ln(3) members per generation
 
 
 def exhausted(*arguments):
@@ -434,7 +434,7 @@ def test_a_callback_can_stop_the_search_with_stopiteration():
 
 
 class Exhausted:
-    """A recorder whose source of names is used up."""
+    """A recorder that raises StopIteration."""
 
     generation = note = exhausted
 

@@ -1,4 +1,4 @@
-"""optimize_batch: searches of many functions side by side, each as if it were alone."""
+"""optimize_batch: independent searches of many functions in shared calls."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_the_first_search_of_a_batch_equals_optimize():
     assert np.array_equal(batch[0].best, alone.best)
     assert (batch[0].stop_reason, batch[0].evaluations) == (alone.stop_reason, alone.evaluations)
     same = escalade.optimize_batch(lambda x, n: (x**2).sum(axis=1), np.ones((2, 3)), budget=50)
-    assert not np.array_equal(same[0].history, same[1].history)  # each has noise of its own
+    assert not np.array_equal(same[0].history, same[1].history)  # each has its own noise
 
 
 def test_the_function_and_result_use_the_tensor_type_of_x0():

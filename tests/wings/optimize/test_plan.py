@@ -1,4 +1,4 @@
-"""The plan of a search: the strategy that auto takes, and the schedules of restarts."""
+"""The strategy selected by auto, and the schedules of restarts."""
 
 from contextlib import suppress
 
@@ -55,7 +55,7 @@ def test_ipop_doubles_the_population():
 def test_bipop_spends_as_much_on_small_populations_as_on_large_ones():
     schedule = bipop(10, np.random.default_rng(0))
     assert next(schedule).population == 10
-    spent, large, sizes = {True: 500, False: 0}, [10], set()  # the first search counts as a small one
+    spent, large, sizes = {True: 500, False: 0}, [10], set()  # the first search counts as small
     start = schedule.send(500)
     with suppress(StopIteration):
         for _ in range(400):

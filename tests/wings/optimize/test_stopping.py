@@ -1,4 +1,4 @@
-"""When a search stops, rule by rule."""
+"""Stopping rules of a search."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_constant_fitness_stops_the_search():
     flat = [watch.check(np.full(10, 7.0)) for _ in range(recent)]
     assert flat == [None] * (recent - 1) + ["tolfun"]
     watch = rules(es)
-    best_flat = [watch.check(VARIED) for _ in range(recent)]  # the members differ, their best does not
+    best_flat = [watch.check(VARIED) for _ in range(recent)]  # the members differ, but their best is constant
     assert best_flat == [None] * (recent - 1) + ["tolfunhist"]
 
 
@@ -89,7 +89,7 @@ def test_a_long_stagnation_stops_the_search():
     assert "stagnation" in found
     watch = rules(es)
     records = [watch.check(rng.normal(size=10) - (g % 80 == 0) * g) for g in range(800)]
-    assert set(records) == {None}  # patience is 180 generations, and a record younger than its half
+    assert set(records) == {None}  # patience is 180 generations, plus a record younger than half of that
 
 
 def test_every_search_has_a_generation_limit():
@@ -110,7 +110,7 @@ def test_nonfinite_values_hide_neither_progress_nor_stagnation(value):
 
 
 def test_the_condition_is_computed_only_once_every_few_generations():
-    """MA-ES decomposes its matrix to know it, and nothing else of it costs as much."""
+    """MA-ES decomposes its matrix to compute the condition, its most expensive operation."""
     asked = []
 
     class Counted(MAES):

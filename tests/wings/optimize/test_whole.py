@@ -1,4 +1,4 @@
-"""Parameters that are whole numbers: rounded within their bounds, and others stay in reach."""
+"""Integer parameters are rounded within their bounds, and neighbouring values stay reachable."""
 
 import numpy as np
 import pytest

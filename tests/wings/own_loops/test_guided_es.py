@@ -1,4 +1,4 @@
-"""Guided ES against its paper, and what it asks of a surrogate gradient."""
+"""Guided ES compared with its paper, and its requirements on a surrogate gradient."""
 
 from functools import partial
 
@@ -25,7 +25,7 @@ def noise(generation, pairs, dimension, seed=5):
 @pytest.mark.parametrize("dimension", [2, 17, 300])
 @pytest.mark.parametrize("guides", [1, 3])
 def test_the_step_matches_the_paper(dimension, guides, fitness):
-    """With the root of the covariance of equation 3 written out, and the mean of algorithm 1."""
+    """Uses the explicit root of the covariance of equation 3, and the mean of algorithm 1."""
     pairs, sigma, lr, alpha = 6, 0.2, 0.1, 0.3
     rng, target = np.random.default_rng(1), np.linspace(-1, 1, dimension)
     surrogates = rng.normal(size=(5, dimension))
@@ -89,7 +89,7 @@ def test_with_alpha_one_or_a_zero_gradient_it_equals_openai_es():
 
 
 def keeps_and_mutates(center, kept):
-    """The slope of a quadratic by autograd, with random numbers; it spoils what it was given and gave."""
+    """Return a noisy autograd gradient of a quadratic; overwrites its argument and earlier results."""
     for given in kept:
         given.fill_(torch.nan)
     center.requires_grad_()

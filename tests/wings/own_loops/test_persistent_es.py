@@ -1,4 +1,4 @@
-"""Persistent ES and noise-reuse ES against their papers, and against what they are for."""
+"""Persistent ES and noise-reuse ES compared with their papers and the true gradient."""
 
 import pickle
 
@@ -22,7 +22,7 @@ def noise(generation, number, dimension, seed=5):
 @pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
 @pytest.mark.parametrize(("windows", "hold"), [(1, 1), (4, 1), (6, 2), (4, 4)])
 def test_the_step_matches_the_papers(windows, hold, fitness):
-    """With the noise of each pair's unroll added up by hand."""
+    """Sums the noise of each pair's unroll explicitly."""
     dimension, population, sigma, lr = 7, 10, 0.2, 0.1
     start = np.linspace(-1, 1, dimension)
     es = PersistentES(
@@ -55,7 +55,7 @@ def test_the_step_matches_the_papers(windows, hold, fitness):
 
 
 def window(states, theta):
-    """Influence balancing (Tallec and Ollivier 2017): what theta does to the first state comes late."""
+    """Influence balancing (Tallec and Ollivier 2017): the effect of theta on the first state is delayed."""
     n, helps = 23, 10
     matrix = 0.5 * np.eye(n) + 0.5 * np.eye(n, k=1)
     states = states @ matrix.T + theta[:, None] * np.where(np.arange(n) < helps, -1.0, 1.0)
@@ -63,7 +63,7 @@ def window(states, theta):
 
 
 def whole(theta, windows):
-    """The mean loss of an unroll."""
+    """Return the mean loss of an unroll."""
     states, losses = np.ones((1, 23)), []
     for _ in range(windows):
         states, loss = window(states, np.array([theta]))
@@ -72,7 +72,7 @@ def whole(theta, windows):
 
 
 def mean_gradient(es, generations, lr):
-    """The mean over ``generations``, after two unrolls in which the members' starts spread."""
+    """Return the mean over ``generations``, after two unrolls that spread the members' starts."""
     states = np.ones((es.population_size, 23))
     for generation in range(100 + generations):
         if generation == 100:
@@ -89,14 +89,14 @@ def mean_gradient(es, generations, lr):
 )
 @pytest.mark.parametrize("hold", [1, 50])
 def test_the_gradient_includes_effects_beyond_the_window(hold):
-    start, lr = np.array([0.02]), 1e-12  # the centre stays where it is
+    start, lr = np.array([0.02]), 1e-12  # the center does not move
     options = {"population": 400, "sigma": 0.02, "optimizer": "sgd", "momentum": 0.0, "lr": lr}
     options |= {"direction": "minimize", "seed": 3}
     truth = (whole(0.02 + 1e-5, 50) - whole(0.02 - 1e-5, 50)) / 2e-5
     persistent = mean_gradient(PersistentES(start, windows=50, hold=hold, **options), 100, lr)
     truncated = mean_gradient(OpenAIES(start, shaping="raw", **options), 100, lr)
     assert persistent == pytest.approx(truth, rel=0.1)
-    assert truncated < 0.6 * truth  # it misses what comes after the window
+    assert truncated < 0.6 * truth  # it misses effects after the window
 
 
 def test_a_restored_state_continues_identically():

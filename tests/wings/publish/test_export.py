@@ -1,4 +1,4 @@
-"""A policy in a file that needs no Escalade does what the policy does."""
+"""An exported policy, whose file does not need Escalade, acts like the original."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ ort = pytest.importorskip("onnxruntime")
 
 
 def made(kind, observation="box32", action="box32", head="plain", action_map="clip", **options):
-    """A policy with random weights, and a normaliser where it has one."""
+    """Return a policy with random weights, and a random normalizer if it has one."""
     space = OBSERVATIONS[observation]() if isinstance(observation, str) else observation
     actions = ActionMap(ACTIONS[action](), action_map, head)
     shape = gymnasium.spaces.flatdim(space) if len(space.shape or ()) != 3 else space.shape
@@ -56,7 +56,7 @@ def test_onnx_matches_the_policy(tmp_path):
     policy.reset(0)
     space = policy.observation_space
     space.seed(3)
-    for _ in range(5):  # one at a time: the file was made of a batch of another size
+    for _ in range(5):  # one at a time, a batch size not used in the export
         seen = space.sample()
         action, _, *after = session.run(None, {"observation": np.asarray(seen)[None], **state})
         np.testing.assert_allclose(action[0], policy.act(seen), atol=1e-5)

@@ -1,4 +1,4 @@
-"""Policies to a hub and back: the real huggingface_hub against a small hub of ours on this machine."""
+"""Push and pull with the real huggingface_hub and a small local server."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ REPO = "someone/cartpole"
 
 
 class Hub(BaseHTTPRequestHandler):
-    """As much of a hub as an upload of small files and a download ask for."""
+    """The part of a hub needed to upload small files and download them."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -35,7 +35,7 @@ class Hub(BaseHTTPRequestHandler):
             name = f"{asked['organization']}/{asked['name']}"
             self.server.repos.setdefault(name, {})
             return self._send(200, {"url": f"{self.server.url}/{name}"})
-        if self.path == "/api/validate-yaml":  # of the card
+        if self.path == "/api/validate-yaml":  # validation of the card
             return self._send(200, {"errors": [], "warnings": []})
         if "/preupload/" in self.path:
             names = [file["path"] for file in json.loads(body)["files"]]
@@ -78,12 +78,12 @@ class Hub(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def log_message(self, *arguments):
-        """Say nothing."""
+        """Print nothing."""
 
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, request, client_address):
-        """Say nothing of clients that hang up: what is said is what the tests look at."""
+        """Ignore clients that disconnect, because tests check the output."""
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def run(museum):
 
 
 def refused(capsys, *typed):
-    """The line with which a command is refused."""
+    """Return the one-line error of a command."""
     assert main(typed) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
@@ -131,7 +131,7 @@ def test_a_zoo_policy_acts_the_same_after_push_and_pull(server, capsys):
 
 
 def changed(run, folder, **changes):
-    """A copy of a run as it is pushed, with other text in its config."""
+    """Return a copy of a pushed run with different text in its config."""
     folder.mkdir()
     for name in ("policy.safetensors", "summary.json"):
         (folder / name).write_bytes((run / name).read_bytes())
@@ -170,13 +170,13 @@ def test_a_pushed_run_includes_its_card_and_film(server, run, tmp_path):
     published = card + server.repos[REPO]["config.toml"].decode()
     assert str(run) not in published
     assert "CPU" not in published
-    assert 'backend = "auto"' in card  # where it is pulled, others may be installed
-    (folder / "video.gif").unlink()  # the film of an earlier push does not stay
+    assert 'backend = "auto"' in card  # other versions may be installed on the pulling machine
+    (folder / "video.gif").unlink()  # the film of an earlier push is removed
     summary = json.loads((folder / "summary.json").read_text()) | {"updates_since_evaluation": 2}
     (folder / "summary.json").write_text(json.dumps(summary))
     assert main(["push", str(folder), REPO]) == 0
     assert set(server.repos[REPO]) == {"README.md", "config.toml", "policy.safetensors"}
-    assert "mean_reward" not in server.repos[REPO]["README.md"].decode()  # of an older policy
+    assert "mean_reward" not in server.repos[REPO]["README.md"].decode()  # from an older policy
 
 
 def test_pull_rejects_options_that_run_code_and_resets_workers(server, run, capsys):
@@ -251,9 +251,9 @@ def test_an_unreachable_hub_is_reported_in_one_line(server, run, monkeypatch, ca
 
 def test_a_hub_that_never_responds_is_reported_in_one_line(server, monkeypatch, capsys):
     monkeypatch.setattr("escalade.wings.publish.hub._SECONDS", 0.05)
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts, and nobody reads
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, but never reads
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setenv("HF_ENDPOINT", address)
         said = refused(capsys, "pull", REPO)
     assert f"{REPO}: the hub did not respond within 0.05 seconds; check the network and HF_ENDPOINT" in said
-    assert hub.get_session().timeout.read is None  # as it was
+    assert hub.get_session().timeout.read is None  # unchanged

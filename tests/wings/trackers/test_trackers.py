@@ -1,4 +1,4 @@
-"""Trackers get every row once, whatever happens to the run; what happens to them does not end it."""
+"""Trackers receive every row once, even after resumes; their errors do not end the run."""
 
 import importlib.util
 import json
@@ -29,11 +29,11 @@ needs_tensorboard = pytest.mark.skipif(
     importlib.util.find_spec("tensorboard") is None, reason="TensorBoard is not installed"
 )
 needs_wandb = pytest.mark.skipif(importlib.util.find_spec("wandb") is None, reason="wandb is not installed")
-noisy = pytest.mark.filterwarnings("ignore")  # both packages warn of their own imports
+noisy = pytest.mark.filterwarnings("ignore")  # both packages warn about their own imports
 
 
 def scalars(folder):
-    """What TensorBoard shows of a run: (generation, value) by name."""
+    """Return the scalars that TensorBoard shows: (generation, value) by name."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(folder / "tensorboard"), size_guidance={"scalars": 0, "tensors": 0})
@@ -44,7 +44,7 @@ def scalars(folder):
 
 
 def hparams(folder):
-    """The options that TensorBoard shows of a run."""
+    """Return the options that TensorBoard shows."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
@@ -56,7 +56,7 @@ def hparams(folder):
 
 
 def offline_steps(folder):
-    """Generations in the files that `wandb sync` would send, one by one; and the ids of the runs."""
+    """Return the generations in the files that `wandb sync` would send, and the ids of the runs."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     steps, ids = [], set()
@@ -75,7 +75,7 @@ def offline_steps(folder):
 
 
 def _records(data):
-    """Records of a log in LevelDB's format, after a heading of 7 bytes."""
+    """Yield the records of a log in LevelDB's format, after a header of 7 bytes."""
     at, parts = 7, []
     while at + 7 <= len(data):
         if 32768 - at % 32768 < 7:
@@ -84,7 +84,7 @@ def _records(data):
         _, length, kind = struct.unpack("<IHB", data[at : at + 7])
         parts.append(data[at + 7 : at + 7 + length])
         at += 7 + length
-        if kind in (1, 4):  # whole, or the last part
+        if kind in (1, 4):  # a full record, or the last part
             yield b"".join(parts)
             parts = []
 
@@ -138,7 +138,7 @@ def test_wandb_resumes_its_run_and_logs_no_generation_twice(tmp_path, monkeypatc
         "CartPole-v1", run_dir=tmp_path / "run", generations=3, recorder="wandb", verbose=False, **SMALL
     )
     known = json.loads((run.folder.path / "trackers.json").read_text())["wandb"]
-    # A kill: two more generations were logged, which have no checkpoint.
+    # After a kill: two more generations were logged without a checkpoint.
     recorder = start_recorder("wandb", recorded(run.folder.path, first=4, repeated=0))
     for generation in (4, 5):
         recorder.generation(row(generation))
@@ -158,7 +158,7 @@ def test_wandb_resumes_its_run_and_logs_no_generation_twice(tmp_path, monkeypatc
 
 
 class Breaks(Tracker):
-    """A tracker that fails at ``when``."""
+    """A tracker that raises in ``when``."""
 
     title = "Weights & Biases"
     when, calls = "start", []
@@ -176,7 +176,7 @@ class Breaks(Tracker):
 
 @pytest.fixture
 def broken(monkeypatch):
-    """The recorder ``wandb``, which fails."""
+    """Make the recorder ``wandb`` fail."""
     monkeypatch.setitem(RECORDERS, "wandb", Entry("Weights & Biases", f"{__name__}:Breaks"))
     monkeypatch.setattr(Breaks, "calls", [])
     return Breaks
@@ -186,7 +186,7 @@ def broken(monkeypatch):
 def test_a_tracker_error_is_printed_and_the_run_continues(when, broken, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(broken, "when", when)
     options = {"generations": 2, "recorder": ["wandb"], "run_dir": tmp_path / "run"}
-    # The run has something to say: text is left out of observations.
+    # The run prints a note: text is left out of observations.
     talking = {"env_kwargs": {"observation": "tuple with text", "action": "box"}}
     run = escalade.train("tests.environments:Tiny-v0", **SMALL | options | talking)
     assert run.summary["generations"] == 2
@@ -217,7 +217,7 @@ def test_a_tracker_needs_a_run_folder(name):
 
 
 class Listens:
-    """A recorder that a run is given by name."""
+    """A recorder selected by name."""
 
     def __init__(self, run):
         self.file = (run.files.path / "heard.txt").open("a")
