@@ -301,7 +301,11 @@ WAYS: dict[str, Callable[[int, int, int], int]] = {
 
 def cost(dimensions: list[int], budget: int, rounds: int) -> None:
     """Print tables of CPU time: of calls of 12 evaluations, and of an evaluation in long runs."""
-    print("| dimension | variant | call of 12, ms | per evaluation, us | relative to pycma |\n" + "| --- " * 5 + "|")
+    print(
+        "| dimension | variant | call of 12, ms | per evaluation, us | relative to pycma |\n"
+        + "| --- " * 5
+        + "|"
+    )
     for dimension in dimensions:
         calls: dict[str, list[float]] = {name: [] for name in WAYS}
         evaluations: dict[str, list[float]] = {name: [] for name in WAYS}
