@@ -22,8 +22,8 @@ CLASSES = {
 }
 HEAD = '''"""The options as keywords, for type checkers. tests/keywords.py makes this file: do not edit it.
 
-What is a tuple in the config may be given as any sequence. Strategies and wrappers may be classes: the config
-has their names.
+Options that are tuples in the config accept any sequence. Strategies and wrappers may be classes, which the
+config stores by name.
 """
 
 import os

@@ -82,7 +82,7 @@ def test_the_walks_lead_to_the_named_code():
 
 
 def test_the_modules_from_the_command_to_the_gradient_are_listed(monkeypatch, tmp_path):
-    told = CONTRIBUTING.partition("are in 10 modules: ")[2].partition(".\n")[0]
+    listed = CONTRIBUTING.partition("are in 10 modules: ")[2].partition(".\n")[0]
     calls, plain = [], slices.TableSlices.weighted_sum
 
     def noise_sum(*arguments):
@@ -96,7 +96,7 @@ def test_the_modules_from_the_command_to_the_gradient_are_listed(monkeypatch, tm
     called = dict.fromkeys(name for name in reversed(calls[0]) if name.startswith("escalade."))
     modules = [name.removeprefix("escalade.") for name in called]
     # This test replaces the first and the last module.
-    assert re.findall(r"`([\w.]+)`", told) == ["__main__", *modules, "perturbation.slices"]
+    assert re.findall(r"`([\w.]+)`", listed) == ["__main__", *modules, "perturbation.slices"]
     assert len(modules) == 8
 
 

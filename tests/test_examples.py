@@ -54,7 +54,7 @@ SAYS = {
 }
 
 ALONE = ("ant", "humanoid", "maze", "quality_diversity", "racing", "trap")
-"""Those that register an environment, or import one that does, or name their own code: each is a process."""
+"""Examples that register or import an environment, or name their own code, run in separate processes."""
 
 SLOW = (
     "ant",
@@ -96,13 +96,13 @@ def test_example_runs(name, tmp_path, monkeypatch, capsys):
         command = [sys.executable, "-W", "error", file, *words]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
-        said = done.stdout
+        output = done.stdout
     else:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", [file, *words])
         runpy.run_path(file, run_name="__main__")
-        said = capsys.readouterr().out
-    assert SAYS[name] in said
+        output = capsys.readouterr().out
+    assert SAYS[name] in output
     if name == "functions":
         assert (tmp_path / "functions.png").stat().st_size > 10_000
 

@@ -197,21 +197,21 @@ def flip(file):
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (flip, "generation-000004.safetensors is damaged"),
         (Path.unlink, "after generation 3; repeating 1 lost generation\n"),
     ],
     ids=["flipped", "missing"],
 )
-def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(damage, said, finished, tmp_path, capsys):
+def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(damage, message, finished, tmp_path, capsys):
     run = tmp_path / "run"
     shutil.copytree(finished, run)
     damage(run / "checkpoints" / "generation-000004.safetensors")
     capsys.readouterr()
     escalade.resume(run, workers=0)
     out = capsys.readouterr().out
-    assert said in out
+    assert message in out
     assert "after generation 3" in out
     assert bits(run) == bits(finished)
     assert rows(run) == 4
@@ -224,7 +224,7 @@ def test_a_run_with_only_damaged_checkpoints_is_reported(tmp_path, capsys):
     for number, file in enumerate(sorted((run / "checkpoints").iterdir())):
         (flip, truncate)[number % 2](file)
     assert main(["resume", str(run)]) == 2
-    said = capsys.readouterr().err
-    assert "no checkpoint to resume from" in said
-    assert "damaged" in said
-    assert len(said.splitlines()) == 1
+    message = capsys.readouterr().err
+    assert "no checkpoint to resume from" in message
+    assert "damaged" in message
+    assert len(message.splitlines()) == 1

@@ -13,9 +13,9 @@ LONG += ["--max-episode-steps", "20", "--eval-every", "50", "--eval-episodes", "
 SHORT = [*LONG, "--generations", "2"]
 
 
-def refused(code, said, *fragments):
-    lines = said.splitlines()
-    assert (code, len(lines)) == (2, 1), said
+def refused(code, message, *fragments):
+    lines = message.splitlines()
+    assert (code, len(lines)) == (2, 1), message
     assert all(fragment in lines[0] for fragment in fragments), lines[0]
 
 

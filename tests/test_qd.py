@@ -167,7 +167,7 @@ def test_an_emitter_restarts_when_its_search_has_converged():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"behaviour": None}, "`behaviour` is missing"),
         ({"strategy": "ars"}, "`strategy` has no effect here; remove it"),
@@ -175,10 +175,10 @@ def test_an_emitter_restarts_when_its_search_has_converged():
         ({"hiden": (3,)}, "hiden"),
     ],
 )
-def test_invalid_options_are_refused_in_one_line(options, said):
+def test_invalid_options_are_refused_in_one_line(options, message):
     with pytest.raises(InputError) as problem, qd.evaluator("CartPole-v1", **OPTIONS | options) as evaluate:
         evaluate(evaluate.start[None])
-    assert said in str(problem.value)
+    assert message in str(problem.value)
     assert "\n" not in str(problem.value)
 
 

@@ -43,15 +43,15 @@ def test_evaluate_accepts_different_env_kwargs(run, capsys):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"max_steps": 0}, "`max_steps` 0"),
         ({"max_steps": 1.5}, "`max_steps` 1.5"),
         ({"seed": None}, "seed None"),
     ],
 )
-def test_rendering_zero_steps_is_refused(run, tmp_path, given, said):
-    with pytest.raises(InputError, match=said):
+def test_rendering_zero_steps_is_refused(run, tmp_path, given, message):
+    with pytest.raises(InputError, match=message):
         escalade.render(run, tmp_path / "film.gif", **given)
 
 
@@ -98,7 +98,7 @@ def test_a_policy_file_of_a_custom_module(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("env", "options", "said"),
+    ("env", "options", "message"),
     [
         (
             "tests.environments:Tiny-v0",
@@ -112,7 +112,7 @@ def test_a_policy_file_of_a_custom_module(tmp_path):
         ),
     ],
 )
-def test_an_incomplete_policy_file_is_refused(env, options, said, tmp_path):
+def test_an_incomplete_policy_file_is_refused(env, options, message, tmp_path):
     run = escalade.train(env, run_dir=tmp_path / "run", **TINY, **options)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         escalade.evaluate(run.folder.policy)

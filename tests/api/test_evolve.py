@@ -438,10 +438,10 @@ def test_verbose_prints_progress(capsys):
 
 
 def test_recorders_receive_every_row_and_are_closed():
-    told = Told()
-    result = evolve(network(), loss, recorders=[told], **QUICK)
-    assert tuple(told.rows) == result.history
-    assert told.closed == 1
+    recorder = Told()
+    result = evolve(network(), loss, recorders=[recorder], **QUICK)
+    assert tuple(recorder.rows) == result.history
+    assert recorder.closed == 1
 
 
 # Saving
@@ -851,7 +851,7 @@ def test_the_callers_torch_thread_count_does_not_change_the_result():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"recorders": ["nope"]}, "unknown `recorders` 'nope'"),
         ({"callbacks": print}, "`callbacks` must be a list of functions"),
@@ -859,8 +859,8 @@ def test_the_callers_torch_thread_count_does_not_change_the_result():
         ({"strategy_options": {"perturbation": 3}}, "`strategy_options` perturbation is an option"),
     ],
 )
-def test_a_refused_call_leaves_no_folder(options, said, tmp_path):
-    with pytest.raises(InputError, match=said):
+def test_a_refused_call_leaves_no_folder(options, message, tmp_path):
+    with pytest.raises(InputError, match=message):
         evolve(network(), total, run_dir=tmp_path / "r", **(QUICK | options))
     assert not (tmp_path / "r").exists()
 

@@ -108,7 +108,7 @@ def test_half_precision_weights_are_cast_from_a_float32_center(perturbation):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"workers": 2}, f"device '{PLACE}' computes in this process; remove workers=2"),
         ({"strategy": "cem"}, "CEM does not work with device"),
@@ -118,11 +118,11 @@ def test_half_precision_weights_are_cast_from_a_float32_center(perturbation):
         ({"device": "toaster"}, "device 'toaster' cannot be used here"),
     ],
 )
-def test_options_incompatible_with_a_device_are_refused_in_one_line(options, said):
+def test_options_incompatible_with_a_device_are_refused_in_one_line(options, message):
     module = network()
     before = [part.detach().clone() for part in module.parameters()]
     with pytest.raises(InputError) as problem:
         evolve(module, loss, **OPTIONS | options)
-    assert said in str(problem.value)
+    assert message in str(problem.value)
     assert "\n" not in str(problem.value)
     assert all(torch.equal(*pair) for pair in zip(before, module.parameters(), strict=True))

@@ -143,9 +143,11 @@ def test_a_class_defined_in_a_script_reaches_its_workers(tmp_path, capsys):
     done = subprocess.run([sys.executable, "script.py"], check=False, **how)
     assert done.stdout == "2\n", done.stderr
     assert cli.main(["eval", str(tmp_path / "run")]) == 2
-    said = capsys.readouterr().err
-    assert "unknown environment '__main__:Here': it was defined in a script; call escalade.evaluate" in said
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert (
+        "unknown environment '__main__:Here': it was defined in a script; call escalade.evaluate" in message
+    )
+    assert message.count("\n") == 1
     page = escalade.report(tmp_path / "run", tmp_path / "page.html").read_text()
     assert "This run uses your own code" in page
     assert "escalade train __main__:Here" not in page
@@ -159,7 +161,7 @@ def local_environment():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"env": lambda: Walk("truncated")}, "`env` .*lambda.* cannot be imported by name"),
         (
@@ -184,8 +186,8 @@ def local_environment():
         ({"strategy": "escalade.strategies:CMAES", "population": "linear:8:16:9"}, "have one size"),
     ],
 )
-def test_mistakes_are_reported_in_one_line(options, said, tmp_path):
-    with pytest.raises((InputError, escalade.EnvironmentFailure), match=said) as refused:
+def test_mistakes_are_reported_in_one_line(options, message, tmp_path):
+    with pytest.raises((InputError, escalade.EnvironmentFailure), match=message) as refused:
         train(tmp_path / "n", **options)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "n").exists()

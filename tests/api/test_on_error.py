@@ -29,11 +29,11 @@ def train(folder, *, every=29, when="step", **options):
 def test_failed_episodes_count_as_the_worst_on_every_engine(when, tmp_path):
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):
         train(tmp_path / "stops", when=when, workers=0)
-    said = r"member \d+ \(.*\) raised RuntimeError: the arm fell off \(line \d+ of environments.py\)"
-    with pytest.warns(RuntimeWarning, match=said) as warned:
+    message = r"member \d+ \(.*\) raised RuntimeError: the arm fell off \(line \d+ of environments.py\)"
+    with pytest.warns(RuntimeWarning, match=message) as warned:
         runs = [train(tmp_path / str(n), when=when, workers=n, on_error="worst") for n in (0, 2)]
-    told = [str(warning.message) for warning in warned if "generation" in str(warning.message)]
-    assert told == told[:1] * 2  # on every engine
+    messages = [str(warning.message) for warning in warned if "generation" in str(warning.message)]
+    assert messages == messages[:1] * 2  # on every engine
     counts = [row.nonfinite for row in runs[0].history]
     assert sum(counts) > 0
     assert max(counts) <= 4
@@ -45,12 +45,12 @@ def test_failed_episodes_count_as_the_worst_on_every_engine(when, tmp_path):
 
 
 def test_more_than_a_tenth_of_failures_ends_the_run(tmp_path):
-    said = (
+    message = (
         r"^\d+ of 40 episodes of generation 1 failed or had no usable return "
         r"\(the first: member \d+ \(episode seed \d+\) raised RuntimeError: the arm fell off \(.*\)\); "
         r"`on_error=worst` tolerates at most a tenth"
     )
-    with pytest.raises(EnvironmentFailure, match=said):
+    with pytest.raises(EnvironmentFailure, match=message):
         train(tmp_path / "run", every=3, workers=0, on_error="worst")
 
 
@@ -63,12 +63,14 @@ def test_an_evaluation_with_on_error_worst_counts_and_reports_failed_episodes(tm
     words = ["eval", str(run.folder.path), "--episodes", "40", "--seed", "1", "--workers", "0"]
     assert cli.main([*words, "--env-kwargs", '{"every": 14}']) == 0
     assert found.raised.startswith("RuntimeError: the arm fell off (line ")
-    said = f", {found.failed} failed (counted as the worst of the others) (one raised {found.raised})"
-    assert said in capsys.readouterr().out
+    message = f", {found.failed} failed (counted as the worst of the others) (one raised {found.raised})"
+    assert message in capsys.readouterr().out
     with pytest.raises(EnvironmentFailure, match="the arm fell off"):  # the only note
         escalade.evaluate(run, episodes=3, workers=0, env_kwargs={"every": 1})
-    said = r"^\d+ of 40 episodes failed .* \(the first: it raised RuntimeError: .* tolerates at most a tenth"
-    with pytest.raises(EnvironmentFailure, match=said):
+    message = (
+        r"^\d+ of 40 episodes failed .* \(the first: it raised RuntimeError: .* tolerates at most a tenth"
+    )
+    with pytest.raises(EnvironmentFailure, match=message):
         escalade.evaluate(run, episodes=40, seed=1, workers=0, env_kwargs={"every": 5})
 
 
@@ -94,20 +96,20 @@ def frail(folder, of, **options):
 
 @pytest.mark.parametrize("target", [None, -1000.0])
 def test_more_than_a_tenth_of_failures_in_evaluations_ends_the_run(target, tmp_path):
-    said = r"\d+ of 20 episodes of an evaluation after generation 0 failed or .*it raised RuntimeError"
-    with pytest.raises(EnvironmentFailure, match=said):
+    message = r"\d+ of 20 episodes of an evaluation after generation 0 failed or .*it raised RuntimeError"
+    with pytest.raises(EnvironmentFailure, match=message):
         frail(tmp_path / "run", 50, target_return=target)
 
 
 def test_a_solved_run_reports_failed_confirmation_episodes(tmp_path):
-    told = Told()
-    run = frail(tmp_path / "run", 4, target_return=-1000.0, eval_episodes=1, recorders=[told])
+    recorder = Told()
+    run = frail(tmp_path / "run", 4, target_return=-1000.0, eval_episodes=1, recorders=[recorder])
     assert run.summary["solved"]
     failed = run.summary["eval_failed"]
     assert 0 < failed <= 10
     assert run.summary["eval_failed_total"] >= failed
     assert run.summary["failed"] == 0
-    assert f"{failed} of the 100 episodes that confirm the target failed" in "".join(told.notes)
+    assert f"{failed} of the 100 episodes that confirm the target failed" in "".join(recorder.notes)
 
 
 def flaky(share, kind=RuntimeError):
@@ -131,13 +133,13 @@ def evolve(fitness, **options):
 def test_evolve_can_count_calls_that_raise_as_the_worst(kind):
     with pytest.raises(EnvironmentFailure, match=rf"fitness raised {kind.__name__}: the arm fell off"):
         evolve(flaky(0.04, kind))
-    said = rf"member \d+ raised {kind.__name__}: the arm fell off \(line \d+ of test_on_error.py\)"
-    with pytest.warns(RuntimeWarning, match=said):
+    message = rf"member \d+ raised {kind.__name__}: the arm fell off \(line \d+ of test_on_error.py\)"
+    with pytest.warns(RuntimeWarning, match=message):
         one, two = (evolve(flaky(0.04, kind), catch=True, workers=workers) for workers in (0, 2))
     assert sum(row.nonfinite for row in one.history) > 0
     assert one.center.tobytes() == two.center.tobytes()
-    said = r"of 40 calls of fitness .* raised RuntimeError: the arm .*`catch` tolerates at most a tenth"
-    with pytest.raises(EnvironmentFailure, match=said):
+    message = r"of 40 calls of fitness .* raised RuntimeError: the arm .*`catch` tolerates at most a tenth"
+    with pytest.raises(EnvironmentFailure, match=message):
         evolve(flaky(0.3), catch=True)
 
 
@@ -146,8 +148,8 @@ def test_evolve_replaces_a_worker_that_hangs():
         while True:
             pass
 
-    said = r"^member \d, generation 1 did not respond for 0.5 s, twice"
-    with pytest.raises(EnvironmentFailure, match=said):
+    message = r"^member \d, generation 1 did not respond for 0.5 s, twice"
+    with pytest.raises(EnvironmentFailure, match=message):
         evolve(fitness, workers=1, population=4, step_timeout=0.5)
     with pytest.raises(InputError, match=re.escape("`step_timeout` needs worker processes")):
         evolve(fitness, step_timeout=1.0)

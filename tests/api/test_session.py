@@ -147,15 +147,15 @@ def test_a_users_module_trains_through_torch_func(tmp_path):
 
 
 def test_recorders_and_callbacks_receive_every_generation(tmp_path):
-    told, views = Told(), []
+    recorder, views = Told(), []
     run = escalade.train(
         "CartPole-v1",
-        recorders=[told],
+        recorders=[recorder],
         callbacks=[lambda view: views.append(view) or len(views) == 3],
         run_dir=str(tmp_path / "r"),
         **(TINY | {"generations": 9}),
     )
-    assert ([row.generation for row in told.rows], told.closed) == ([1, 2, 3], 1)
+    assert ([row.generation for row in recorder.rows], recorder.closed) == ([1, 2, 3], 1)
     assert run.summary["generations"] == 3
     with pytest.raises(ValueError, match="read-only"):
         views[0].center[0] = 1.0
@@ -280,9 +280,9 @@ def film(run, path, **options):
 
 def test_evaluate_render_load_and_start_from_use_the_latest_policy_by_default(passed_its_best, tmp_path):
     run = passed_its_best
-    told = escalade.evaluate(run, episodes=5, workers=0)
-    assert told.params_sha256 == run.summary["params_sha256"]
-    assert told.generation == run.summary["generations"]
+    evaluation = escalade.evaluate(run, episodes=5, workers=0)
+    assert evaluation.params_sha256 == run.summary["params_sha256"]
+    assert evaluation.generation == run.summary["generations"]
     assert film(run, tmp_path / "a.gif") == film(run, tmp_path / "b.gif", checkpoint="latest")
     seen = np.random.default_rng(0).normal(size=(9, 4))
     latest, best = (escalade.load(file).act(seen) for file in (run.folder.policy, run.folder.best))
@@ -296,12 +296,12 @@ def test_evaluate_render_load_and_start_from_use_the_latest_policy_by_default(pa
 
 def test_best_is_the_policy_of_its_file_even_if_the_last_evaluation_was_better(passed_its_best):
     run = passed_its_best
-    told = escalade.evaluate(run, episodes=5, workers=0, checkpoint="best")
-    assert told.generation == run.summary["best_generation"]
+    evaluation = escalade.evaluate(run, episodes=5, workers=0, checkpoint="best")
+    assert evaluation.generation == run.summary["best_generation"]
     center = to_vector(escalade.load(run.folder.best).network)
     found = SavedPolicy.find(run.folder, "best", None)
     np.testing.assert_array_equal(found.center, center)
-    assert told.params_sha256 == found.sha256 != run.summary["params_sha256"]
+    assert evaluation.params_sha256 == found.sha256 != run.summary["params_sha256"]
 
 
 def test_a_damaged_latest_checkpoint_is_not_replaced_by_an_earlier_one_silently(tmp_path):

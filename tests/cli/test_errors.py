@@ -181,8 +181,8 @@ def inside(tmp_path, monkeypatch, capfd):
 
     def call(*arguments):
         code = cli.main(arguments)
-        said = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+        captured = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, code, captured.out, captured.err)
 
     return call
 
@@ -290,8 +290,8 @@ def test_a_failing_environment_is_reported_with_seed_and_step(when, workers, ins
     env, kwargs = "tests.environments:Raises-v0", f'{{"when":"{when}"}}'
     options = ["--preset", "none", "--population", "8", "--run-dir", "run", "--workers", str(workers)]
     result = inside("train", env, "--env-kwargs", kwargs, *options)
-    said = ["Raises-v0", "RuntimeError: the arm fell off (line ", "generation 1", "reset(seed="]
-    assert wrong(result, said, code=1) == ""
+    message = ["Raises-v0", "RuntimeError: the arm fell off (line ", "generation 1", "reset(seed="]
+    assert wrong(result, message, code=1) == ""
     assert re.search(r"fell off \(line \d+ of environments\.py\), in step", result.stderr)
     assert re.search(r"in step \d of (member \d|the unperturbed policy) of generation 1 ", result.stderr)
     seed = int(re.search(r"reset\(seed=(\d+)\)", result.stderr)[1])

@@ -53,10 +53,10 @@ def test_library_errors_name_arguments_and_command_errors_name_flags(options, ca
     assert named_in(message) & set(options)
     flags = [f"{flag(name)}={typed(value)}" for name, value in options.items()]
     assert cli.main(["train", "CartPole-v1", "--preset", "none", *flags]) == 2
-    said = capsys.readouterr().err
-    assert "`" not in said
+    output = capsys.readouterr().err
+    assert "`" not in output
     for name in named_in(message):
-        assert flag(name) in said
+        assert flag(name) in output
 
 
 def test_names_without_a_flag_are_left_unchanged():

@@ -72,9 +72,9 @@ def canary(tmp_path, monkeypatch):
 def test_code_named_by_a_checkpoint_is_refused_and_not_imported(road, option, run, canary, tmp_path, capsys):
     forge(run, tmp_path, **{option: FORGED[option]})
     assert cli.main([*road]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "canary:anything" in said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "canary:anything" in message
     assert not canary.exists()
 
 

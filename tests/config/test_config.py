@@ -301,13 +301,13 @@ def test_a_different_policy_drops_preset_options_that_it_does_not_use():
 
 
 def test_a_different_strategy_keeps_only_the_presets_problem_and_notes_it(tmp_path, capsys):
-    said = []
-    found = presets.options("CartPole-v1", "auto", {"strategy": "openai-es", "lr": 0.02}, said.append)
+    lines = []
+    found = presets.options("CartPole-v1", "auto", {"strategy": "openai-es", "lr": 0.02}, lines.append)
     tuned = {"strategy", "strategy_options", "population", "sigma", "lr"}
     assert found == {
         name: value for name, value in presets.read("CartPole-v1").options.items() if name not in tuned
     }
-    (line,) = said
+    (line,) = lines
     assert "preset CartPole-v1 was tuned for ars" in line
     assert "population, sigma, top_directions are not used" in line
     config = configured(tmp_path, "CartPole-v1", "--strategy", "openai-es")

@@ -34,7 +34,7 @@ class Work:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"tool": "swa"}, "^unknown `tool` 'swa'; did you mean saw"),
         ({"tool": "hammer"}, "'hammer': it must be one of saw, drill, tape, or package.module:Tool$"),
@@ -53,8 +53,8 @@ class Work:
         ),
     ],
 )
-def test_values_outside_the_declaration_are_refused_in_one_line(values, said):
-    with pytest.raises(InputError, match=said):
+def test_values_outside_the_declaration_are_refused_in_one_line(values, message):
+    with pytest.raises(InputError, match=message):
         Work(**values)
 
 

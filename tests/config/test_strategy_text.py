@@ -30,7 +30,7 @@ def test_a_plain_name_and_a_class_are_unchanged(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("arz:a=1", "unknown `strategy` 'arz'; did you mean ars"),
         ("ars:a=", "`strategy` ars:a= must be written as ars:OPTION=VALUE,OPTION=VALUE"),
@@ -38,8 +38,8 @@ def test_a_plain_name_and_a_class_are_unchanged(text):
         ("my:Class:a", "must be written as my:Class:OPTION=VALUE"),
     ],
 )
-def test_mistakes_are_reported_in_one_line(text, said):
-    with pytest.raises(InputError, match=said):
+def test_mistakes_are_reported_in_one_line(text, message):
+    with pytest.raises(InputError, match=message):
         from_values({"strategy": text})
 
 

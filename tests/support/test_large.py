@@ -61,10 +61,10 @@ def test_a_full_disk_is_reported_in_one_line_with_a_fix(monkeypatch):
 
     monkeypatch.setattr(tempfile, "TemporaryFile", Full)
     monkeypatch.setattr(tempfile, "tempdir", "/full")
-    said = (
+    message = (
         r"^a copy of the parameters cannot be written to /full \(.*No space left on device\); .* set TMPDIR$"
     )
-    with pytest.raises(StorageFailure, match=said):
+    with pytest.raises(StorageFailure, match=message):
         filed([np.zeros(LARGE)], LARGE, np.float32)
     assert closed == [True]
     assert filed([np.zeros(3)], 3, np.float32).tolist() == [0.0] * 3  # it needs no file

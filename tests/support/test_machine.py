@@ -46,7 +46,7 @@ def test_a_quota_bounds_the_number_of_cores(monkeypatch):
         assert machine.cores() == count
 
 
-def said(code, **variables):
+def mkl_state(code, **variables):
     """Return the MKL setting of a new process, and whether its products depend on memory alignment."""
     environment = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"} | variables
     done = subprocess.run(
@@ -63,13 +63,13 @@ def test_a_matrix_product_is_identical_at_any_memory_alignment():
 
 @pytest.mark.parametrize("code", ["", "import torch; "])
 def test_importing_escalade_sets_mkl_reproducibility(code):
-    assert said(code) == ("AUTO,STRICT", False)
+    assert mkl_state(code) == ("AUTO,STRICT", False)
 
 
 def test_mkl_setting_is_not_exported_if_torch_ran_before_import():
-    setting, by_place = said(USE)
+    setting, by_place = mkl_state(USE)
     assert setting == ("" if by_place else "AUTO,STRICT")
 
 
 def test_an_existing_mkl_setting_is_kept():
-    assert said("", MKL_CBWR="COMPATIBLE") == ("COMPATIBLE", False)
+    assert mkl_state("", MKL_CBWR="COMPATIBLE") == ("COMPATIBLE", False)

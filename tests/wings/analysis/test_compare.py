@@ -98,15 +98,15 @@ def test_scores_are_normalized_by_the_bounds_of_their_task():
 
 
 @pytest.mark.parametrize(
-    ("bounds", "said"),
+    ("bounds", "message"),
     [
         ({"CartPole-v1": (0, 20)}, "`normalize` has no bounds for Acrobot-v1"),
         (BOUNDS | {"Acrobot-v1": (1, 1)}, "Acrobot-v1=1,1 must be two different finite numbers"),
         (BOUNDS, "no configuration has runs with a return on all 2 tasks.*`group_by`"),
     ],
 )
-def test_invalid_bounds_are_refused(bounds, said, runs):
-    with pytest.raises(InputError, match=said):
+def test_invalid_bounds_are_refused(bounds, message, runs):
+    with pytest.raises(InputError, match=message):
         escalade.compare(runs, normalize=bounds)
 
 
@@ -177,9 +177,9 @@ def test_an_optimum_is_shown_as_a_table():
 def test_a_run_whose_last_evaluation_is_nan_is_excluded_from_means_and_named(runs, tmp_path):
     for run in runs[:2]:
         shutil.copytree(run, tmp_path / run.name)
-    said = tmp_path / runs[1].name / "summary.json"
+    summary = tmp_path / runs[1].name / "summary.json"
     diverged = dict.fromkeys(("eval_return_mean", "eval_return_std"))
-    said.write_text(json.dumps(json.loads(said.read_text()) | diverged))
+    summary.write_text(json.dumps(json.loads(summary.read_text()) | diverged))
     (line,) = escalade.compare(tmp_path).lines
     (other,) = escalade.compare(tmp_path / runs[0].name).lines
     assert (len(line.runs), line.ended) == (2, 2)
@@ -197,8 +197,8 @@ def test_runs_with_the_same_seed_are_named(tmp_path):
     for generations in (1, 2):
         run_dir = tmp_path / str(generations)
         escalade.train("CartPole-v1", generations=generations, run_dir=run_dir, **options)
-    said = "ars: 2 runs have seed 3; with the same options they are copies of one run"
-    assert said in escalade.compare(tmp_path).to_markdown()
+    message = "ars: 2 runs have seed 3; with the same options they are copies of one run"
+    assert message in escalade.compare(tmp_path).to_markdown()
     assert "runs have seed 3" not in escalade.compare(tmp_path / "1").to_markdown()
 
 

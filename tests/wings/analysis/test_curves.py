@@ -70,6 +70,6 @@ def test_a_run_without_an_evaluation_is_left_out_and_named(sigmas, tmp_path, cap
 )
 def test_wrong_input_is_reported_in_one_line(typed, fragments, sigmas, capsys):
     assert cli.main(["plot", str(sigmas), *typed.split()]) == 2
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert all(fragment in said for fragment in fragments), said
+    message = capsys.readouterr().err
+    assert len(message.splitlines()) == 1
+    assert all(fragment in message for fragment in fragments), message

@@ -149,17 +149,17 @@ def limits(*curves, around=()):
 
 
 def test_an_axis_fits_the_curves_and_notes_what_it_clips():
-    low, high, said = limits(range(100))
-    assert (low < 0, high > 99, said) == (True, True, [])
-    low, high, said = limits([-6000, *range(100)])  # one outlier
+    low, high, message = limits(range(100))
+    assert (low < 0, high > 99, message) == (True, True, [])
+    low, high, message = limits([-6000, *range(100)])  # one outlier
     assert (-10 < low < 3, 99 < high < 110) == (True, True)
-    assert said == ["axis truncated: values extend to -6,000"]
-    low, high, said = limits(range(100), around=[[-60000, 5]])
+    assert message == ["axis truncated: values extend to -6,000"]
+    low, high, message = limits(range(100), around=[[-60000, 5]])
     assert -10 < low < 3
-    assert said == ["axis truncated: values extend to -60,000"]
-    low, high, said = limits([0, 1, 2, 3, 500])  # the end of a curve is always visible
-    assert (high > 500, said) == (True, [])
-    low, high, said = limits([7, 7], [np.nan])
+    assert message == ["axis truncated: values extend to -60,000"]
+    low, high, message = limits([0, 1, 2, 3, 500])  # the end of a curve is always visible
+    assert (high > 500, message) == (True, [])
+    low, high, message = limits([7, 7], [np.nan])
     assert low < 7 < high
 
 

@@ -28,16 +28,16 @@ def ended(summary):
 
 
 @pytest.mark.parametrize(
-    ("summary", "count", "said"),
+    ("summary", "count", "message"),
     [
         ({"stop_reason": "solved", "solved": True, "generations": 3}, 2, "the same 2 updates of the centre"),
         ({"stop_reason": "generations", "solved": False, "generations": 50}, 50, "the same 50 updates"),
         ({"stop_reason": "seconds", "solved": False, "generations": 1}, 1, "the same 1 update of the centre"),
     ],
 )
-def test_a_command_repeats_the_updates_of_a_run_for_every_stop_reason(summary, count, said):
+def test_a_command_repeats_the_updates_of_a_run_for_every_stop_reason(summary, count, message):
     (_, own), (title, same) = ended(summary).commands()
-    assert said in title
+    assert message in title
     assert parsed(own) == CONFIG
     nothing_else = {"env_steps": None, "seconds": None, "target_return": None}
     assert parsed(same) == CONFIG.replace(generations=count, **nothing_else)

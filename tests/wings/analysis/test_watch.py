@@ -36,9 +36,9 @@ def test_watch_follows_a_run_from_before_its_first_row_to_its_end(tmp_path, caps
     run = tmp_path / "run"
     with running(*arguments, "--generations", 6, cwd=tmp_path) as trained:
         trained.until(lambda: held(run))
-        code, said = once(run, capsys)
+        code, output = once(run, capsys)
         assert code == 0
-        state, title = said.splitlines()
+        state, title = output.splitlines()
         assert title == "tests.environments:Halts-v0: ars, population 8"
         assert state.startswith(f"running, in its first generation: process {trained.process.pid} on ")
         with running("watch", run, cwd=tmp_path) as watching:
@@ -50,11 +50,11 @@ def test_watch_follows_a_run_from_before_its_first_row_to_its_end(tmp_path, caps
         closing = trained.out.splitlines()[-3:]
     assert "generation 6  " in followed
     assert followed.splitlines()[-3:] == closing  # the same last line as the run prints
-    code, said = once(run, capsys)
+    code, output = once(run, capsys)
     assert code == 0
-    assert said.splitlines()[-3:] == closing
-    assert "generation 6  " in said
-    assert " left" not in said
+    assert output.splitlines()[-3:] == closing
+    assert "generation 6  " in output
+    assert " left" not in output
 
 
 def test_watch_reports_a_killed_run(tmp_path):
@@ -81,9 +81,9 @@ def test_watch_reports_a_failed_run(tmp_path, capsys):
         escalade.train(
             "CartPole-v1", workers=0, preset=None, verbose=False, run_dir=run, population=4, callbacks=[fail]
         )
-    code, said = once(run, capsys)
+    code, output = once(run, capsys)
     assert code == 1
-    assert "the run failed without writing a summary; to resume: escalade resume" in said
+    assert "the run failed without writing a summary; to resume: escalade resume" in output
 
 
 def test_a_folder_that_is_not_a_run_is_reported_in_one_line(tmp_path, capsys):
@@ -98,13 +98,13 @@ def test_watch_follows_a_minimizing_run_of_evolve(tmp_path, capsys):
     torch.manual_seed(0)
     options = {"population": 4, "generations": 2, "direction": "minimize", "run_dir": tmp_path / "run"}
     escalade.evolve(torch.nn.Linear(2, 1, bias=False), error, **options)
-    code, said = once(tmp_path / "run", capsys)
+    code, output = once(tmp_path / "run", capsys)
     assert code == 0
-    assert said.startswith("Linear: openai-es, population 4\ngeneration 2")
-    assert "stopped: --generations was reached" in said
-    assert "min " in said
-    assert "max " not in said
+    assert output.startswith("Linear: openai-es, population 4\ngeneration 2")
+    assert "stopped: --generations was reached" in output
+    assert "min " in output
+    assert "max " not in output
     (tmp_path / "run" / "summary.json").unlink()
-    code, said = once(tmp_path / "run", capsys)
+    code, output = once(tmp_path / "run", capsys)
     assert code == 1
-    assert "to resume: the same evolve with resume=True" in said
+    assert "to resume: the same evolve with resume=True" in output

@@ -37,7 +37,7 @@ def test_good_environments_pass(env):
 
 
 @pytest.mark.parametrize(
-    ("env", "kwargs", "name", "said"),
+    ("env", "kwargs", "name", "message"),
     [
         ("Tiny-v0", {"observation": "film"}, "spaces", "has 4 dimensions"),
         ("Tiny-v0", {"action": "text"}, "spaces", "Text.*not supported"),
@@ -51,15 +51,15 @@ def test_good_environments_pass(env):
         ("Pays-v0", {"form": "two"}, "speed", "reward must be one number"),
     ],
 )
-def test_failures_are_reported(env, kwargs, name, said):
+def test_failures_are_reported(env, kwargs, name, message):
     report, finding = found(f"tests.environments:{env}", name, env_kwargs=kwargs)
     assert finding.status == "failed"
     assert not report.ok
-    assert re.search(said, finding.detail)
+    assert re.search(message, finding.detail)
 
 
 @pytest.mark.parametrize(
-    ("env", "options", "name", "said"),
+    ("env", "options", "name", "message"),
     [
         ("Remembers-v0", {}, "purity", "carries state from one episode to the next"),
         ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "training ends episodes after 5,000"),
@@ -67,10 +67,10 @@ def test_failures_are_reported(env, kwargs, name, said):
         ("Tiny-v0", {"env_kwargs": {"action": "half"}}, "spaces", "some actions are unbounded"),
     ],
 )
-def test_doubtful_behaviour_is_a_warning(env, options, name, said):
+def test_doubtful_behaviour_is_a_warning(env, options, name, message):
     report, finding = found(f"tests.environments:{env}", name, **options)
     assert (report.ok, finding.status) == (True, "warning")
-    assert said in finding.detail
+    assert message in finding.detail
 
 
 class Reuses(Walk):

@@ -72,7 +72,7 @@ class Cluster:
         call = types.SimpleNamespace
         self.driver = call(
             follow=call(remote=lambda life, heard: self.answer),
-            stop=call(remote=lambda: self.told),
+            stop=call(remote=lambda: self.count_stop),
             result=call(remote=lambda: {"stop_reason": "stopped"}),
         )
         names = [{"name": "escalade-run-x", "namespace": NAMESPACE}]
@@ -90,7 +90,7 @@ class Cluster:
             raise Lost
         return found
 
-    def told(self):
+    def count_stop(self):
         self.stops += 1
 
     def kill(self, driver):
@@ -99,12 +99,12 @@ class Cluster:
 
 def test_a_stop_request_is_repeated_to_a_restarted_driver(monkeypatch):
     lives = [("one", "first\n", False), Lost, Lost, ("two", "again\n", False), ("two", "", True)]
-    cluster, said = Cluster(lives), []
+    cluster, lines = Cluster(lives), []
     monkeypatch.setattr(detached, "_connect", lambda address: cluster)
     monkeypatch.setattr(detached, "_POLL_SECONDS", 0.0)
-    assert attach("x", said.append, stop=True)["stop_reason"] == "stopped"
+    assert attach("x", lines.append, stop=True)["stop_reason"] == "stopped"
     assert (cluster.stops, cluster.killed) == (2, True)
-    assert said == ["first", "the driver was lost; the cluster is restarting it", "again"]
+    assert lines == ["first", "the driver was lost; the cluster is restarting it", "again"]
 
 
 def test_attaching_to_a_run_that_has_ended_is_reported(monkeypatch):
@@ -137,18 +137,18 @@ def clock(monkeypatch):
 
 
 def test_a_checkpoint_is_sent_once_and_retried_if_the_storage_was_unavailable(tmp_path, monkeypatch):
-    slept, said = clock(monkeypatch), []
+    slept, lines = clock(monkeypatch), []
     (tmp_path / "checkpoints").mkdir()
     mirror = Away(1)
-    push = _Pusher(mirror, tmp_path, said.append)
+    push = _Pusher(mirror, tmp_path, lines.append)
     (tmp_path / "checkpoints" / "one.safetensors").touch()
     push(None)
     push(None)  # not immediately, because the storage may be unavailable for long
-    assert (mirror.pushed, said) == (0, ["the storage is away; this will be retried"])
+    assert (mirror.pushed, lines) == (0, ["the storage is away; this will be retried"])
     slept.append(31.0)
     push(None)
     push(None)  # no new checkpoint
-    assert (mirror.pushed, len(said)) == (1, 1)
+    assert (mirror.pushed, len(lines)) == (1, 1)
 
 
 def test_a_storage_that_stays_unavailable_is_given_up(monkeypatch):

@@ -121,19 +121,21 @@ class OfPackage:
 
 
 @pytest.mark.parametrize(
-    ("work", "ours", "said"),
+    ("work", "ours", "message"),
     [
         (OfPackage(), None, r"node [\d.]+ cannot import package_of_one_machine .* on every node"),
         (Squares, {"torch": "1.0"}, r"node [\d.]+ has torch \S+ \(here 1.0\); install the same"),
     ],
     ids=["package", "version"],
 )
-def test_a_node_with_a_missing_package_or_a_different_version_is_named(work, ours, said, nodes, monkeypatch):
+def test_a_node_with_a_missing_package_or_a_different_version_is_named(
+    work, ours, message, nodes, monkeypatch
+):
     if ours:
         monkeypatch.setattr("escalade.wings.cluster.ray.cluster.all_versions", lambda: ours)
     made = start_engine("ray", work, 1)
     try:
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             made.run(("fine", None), 3)
     finally:
         made.close()
@@ -234,8 +236,8 @@ def test_a_missing_ray_is_reported_with_its_install_command(tmp_path):
         "train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray")
     )
     assert result.returncode == 2
-    said = "escalade: engine ray needs a package; install the extra 'ray' of escalade"
-    assert result.stderr == f"{said} (in a checkout: pip install '.[ray]')\n"
+    message = "escalade: engine ray needs a package; install the extra 'ray' of escalade"
+    assert result.stderr == f"{message} (in a checkout: pip install '.[ray]')\n"
 
 
 @pytest.mark.parametrize(
@@ -297,15 +299,15 @@ def test_a_detached_run_outlives_its_driver_and_resumes_from_storage(nodes, tmp_
     driver = ray.get_actor(f"escalade-run-{name}", namespace="escalade")
     before, _, _ = ray.get(driver.follow.remote("", 0))
     ray.kill(driver, no_restart=False)
-    said = []
-    summary = attach(name, said.append, nodes.address)
+    lines = []
+    summary = attach(name, lines.append, nodes.address)
     assert summary["stop_reason"] == "generations"
-    assert any(line.startswith("resuming ") for line in said), (before, said)
+    assert any(line.startswith("resuming ") for line in lines), (before, lines)
     train("CartPole-v1", engine="local", workers=0, generations=90, run_dir=str(tmp_path / "here"),
           verbose=False, **SMALL)  # fmt: skip
     assert summary["params_sha256"] == bits(tmp_path / "here") == bits(far)
     with pytest.raises(InputError, match="the cluster has no run called first-run"):
-        attach(name, said.append, nodes.address)
+        attach(name, lines.append, nodes.address)
 
 
 def test_a_stopped_detached_run_is_saved(nodes, tmp_path):

@@ -222,10 +222,7 @@ def test_items_of_a_worker_that_does_not_restart_are_run_by_a_new_one():
 def test_exceptions_of_the_work_are_raised_in_the_driver():
     problems = [EnvironmentFailure("it broke"), InputError("it broke"), EngineFailure("it broke")]
     # The last is not raised by the work; those are converted to Escalade's.
-    for problem in [
-        *problems,
-        KeyError("x"),
-    ]:
+    for problem in [*problems, KeyError("x")]:
         cluster = ListedCluster({"1": 1})
         cluster.silent.add(1)
         cluster.on_send = lambda worker, items, c=cluster, p=problem: c.events.put(Failed(worker, p))
@@ -251,8 +248,8 @@ def test_an_exception_is_converted_to_a_picklable_one_with_the_full_message():
     assert (type(other), str(other)) == (EngineFailure, "a worker failed: SystemExit: 3")
     assert "Traceback" in other.__notes__[0]
     absent = raised(InputError("no envs"), ImportError("No module", name="my_envs"))
-    said = "cannot import my_envs (no envs); install its package on every node"
-    assert (type(absent), str(absent), absent.node) == (UnfitNode, said, "n1")
+    message = "cannot import my_envs (no envs); install its package on every node"
+    assert (type(absent), str(absent), absent.node) == (UnfitNode, message, "n1")
 
 
 def test_a_run_ends_if_every_worker_dies():
@@ -421,13 +418,13 @@ def test_messages_of_a_worker_are_printed_with_the_name_of_its_node():
 
 
 @pytest.mark.parametrize(
-    ("problem", "kind", "said"),
+    ("problem", "kind", "message"),
     [
         (ValueError("only whole GPUs"), InputError, r"^`worker_resources` \{'GPU': 1.5\}: only whole GPUs$"),
         (KeyboardInterrupt("no"), KeyboardInterrupt, r"^no$"),
     ],
 )
-def test_a_cluster_is_closed_if_its_first_worker_cannot_be_requested(problem, kind, said, monkeypatch):
+def test_a_cluster_is_closed_if_its_first_worker_cannot_be_requested(problem, kind, message, monkeypatch):
     listed, closed = ListedCluster({"1": 1}), []
 
     def start_worker(avoid):
@@ -435,7 +432,7 @@ def test_a_cluster_is_closed_if_its_first_worker_cannot_be_requested(problem, ki
 
     listed.start_worker, listed.close = start_worker, lambda: closed.append(True)
     monkeypatch.setattr(engine, "RayCluster", lambda factory, options: listed)
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=message):
         engine.start(object, EngineOptions(1, worker_resources={"GPU": 1.5}))
     assert closed == [True]
 
@@ -443,7 +440,7 @@ def test_a_cluster_is_closed_if_its_first_worker_cannot_be_requested(problem, ki
 def test_unpicklable_work_is_refused_before_joining_a_cluster(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("escalade.wings.cluster.ray.cluster.Connection", lambda *how: opened.append(how))
-    said = r"the work cannot be sent to worker processes .*use `workers=0` or `engine=threads`"
-    with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=said):
+    message = r"the work cannot be sent to worker processes .*use `workers=0` or `engine=threads`"
+    with (tmp_path / "open").open("w") as file, pytest.raises(InputError, match=message):
         RayCluster(lambda: file, EngineOptions(1))
     assert opened == []

@@ -49,11 +49,11 @@ def test_a_network_with_different_layers_starts_a_new_series(tmp_path, monkeypat
 
 def test_classes_of_the_same_name_in_two_scripts_are_different(monkeypatch):
     config = Config(env="__main__:Mine")
-    told = []
+    folders = []
     for script in ("a.py", "b.py"):
         monkeypatch.setattr(sys.modules["__main__"], "__file__", script, raising=False)
-        told.append(series_folder({"config": config}, None, user_code(config, None)))
-    assert told[0] != told[1]
+        folders.append(series_folder({"config": config}, None, user_code(config, None)))
+    assert folders[0] != folders[1]
     plain = Config(env="CartPole-v1")
     assert series_folder({"config": plain}, None, user_code(plain, None)) == series_folder({"": plain}, None)
 

@@ -34,8 +34,8 @@ def call(tmp_path, monkeypatch, capfd):
 
     def run(*arguments):
         code = cli.main([str(argument) for argument in arguments])
-        said = capfd.readouterr()
-        return code, said.out, said.err
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
 
     return run
 
@@ -309,8 +309,8 @@ def test_ending_a_script_ends_its_runs_which_can_import_its_neighbours(tmp_path)
     kept = [RunFolder(tmp_path / "many" / f"seed{seed}") for seed in (1, 2)]
     wait_until(lambda: script.poll() is not None or all(run.checkpoints.generations() for run in kept))
     script.send_signal(signal.SIGTERM)
-    said = script.communicate(timeout=DEADLINE)[1]
-    assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}, said
+    message = script.communicate(timeout=DEADLINE)[1]
+    assert {run.read_summary()["stop_reason"] for run in kept} == {"interrupted"}, message
 
 
 def test_runs_of_a_series_start_from_the_same_policy_even_if_its_run_continued(call, tmp_path):
@@ -337,5 +337,5 @@ def test_config_files_with_the_same_name_are_refused(call, tmp_path):
     (tmp_path / "other").mkdir()
     for name in ("a.toml", "other/a.toml"):
         (tmp_path / name).write_text("")
-    code, _, said = call("train", *SMALL, "--config", "a.toml", "--config", "other/a.toml")
-    assert (code, "--config other/a.toml: two files are called a" in said) == (2, True)
+    code, _, message = call("train", *SMALL, "--config", "a.toml", "--config", "other/a.toml")
+    assert (code, "--config other/a.toml: two files are called a" in message) == (2, True)

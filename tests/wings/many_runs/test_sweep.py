@@ -42,9 +42,9 @@ def undrawn(monkeypatch):
     monkeypatch.setattr(sweep_study, "plotting_available", lambda: False)
 
 
-def swept(place, said, seeds=(5,), **options):
+def swept(place, lines, seeds=(5,), **options):
     (place / "s.toml").write_text(PLAN.format(trials=2, seeds=[*seeds]))
-    return escalade.sweep(place / "s.toml", run_dir=place / "sweep", say=said.append, **options)
+    return escalade.sweep(place / "s.toml", run_dir=place / "sweep", say=lines.append, **options)
 
 
 def ended_by(problem, monkeypatch):
@@ -60,14 +60,14 @@ def ended_by(problem, monkeypatch):
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("problem", [StorageFailure("the disk is full"), KeyboardInterrupt()])
 def test_an_interrupted_sweep_leaves_its_trial_to_be_resumed(problem, jobs, tmp_path, monkeypatch, undrawn):
-    said = []
+    lines = []
     with monkeypatch.context() as patch:
         ended_by(problem, patch)
         with pytest.raises(type(problem)):
-            swept(tmp_path, said, jobs=jobs)
-    assert not any("failed" in line for line in said)
+            swept(tmp_path, lines, jobs=jobs)
+    assert not any("failed" in line for line in lines)
     assert sweeps.states(sweeps.load_sweep(tmp_path / "sweep")).keys() == {"running"}
-    study = swept(tmp_path, said)
+    study = swept(tmp_path, lines)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 
 
@@ -77,7 +77,7 @@ SET_TRIAL_PARAM = 5  # the code of this operation in Optuna's journal
 def test_a_full_disk_under_optunas_journal_is_reported_in_one_line_and_the_sweep_resumes(
     tmp_path, monkeypatch, undrawn
 ):
-    said, append = [], optuna.storages.journal.JournalFileBackend.append_logs
+    lines, append = [], optuna.storages.journal.JournalFileBackend.append_logs
 
     def full(journal, logs):
         if logs[0]["op_code"] != SET_TRIAL_PARAM:
@@ -89,15 +89,15 @@ def test_a_full_disk_under_optunas_journal_is_reported_in_one_line_and_the_sweep
     with monkeypatch.context() as patch:
         patch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", full)
         with pytest.raises(StorageFailure, match=r"sweep could not be written \(No space left"):
-            swept(tmp_path, said)
-    study = swept(tmp_path, said)
+            swept(tmp_path, lines)
+    study = swept(tmp_path, lines)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 
 
 def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_starts_no_further_trial(
     tmp_path, monkeypatch, undrawn
 ):
-    said, write = [], RunFolder.write_summary
+    lines, write = [], RunFolder.write_summary
 
     def interrupted(*given):
         signal.raise_signal(signal.SIGINT)
@@ -106,17 +106,17 @@ def test_a_keyboard_interrupt_while_a_run_writes_its_last_files_starts_no_furthe
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "write_summary", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            swept(tmp_path, said)
+            swept(tmp_path, lines)
     begun = sorted(path.parent.parent.name for path in tmp_path.glob("sweep/trial-*/seed5/config.toml"))
     assert begun == ["trial-0000"]
     assert sweeps.states(sweeps.load_sweep(tmp_path / "sweep"))["complete"] == 1
-    study = swept(tmp_path, said)
+    study = swept(tmp_path, lines)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_environment_failure_fails_only_its_own_trial(jobs, tmp_path, monkeypatch, undrawn):
-    said, run_series = [], sweeps.run_series
+    lines, run_series = [], sweeps.run_series
 
     def run(planned, **given):
         if "trial-0000" in str(planned[0].folder):
@@ -124,9 +124,9 @@ def test_an_environment_failure_fails_only_its_own_trial(jobs, tmp_path, monkeyp
         yield from run_series(planned, **given)
 
     monkeypatch.setattr(sweeps, "run_series", run)
-    study = swept(tmp_path, said, jobs=jobs)
+    study = swept(tmp_path, lines, jobs=jobs)
     assert [trial.state.name for trial in study.trials] == ["FAIL", "COMPLETE"]
-    assert [line for line in said if line.startswith("trial 0: failed: the arm fell off")]
+    assert [line for line in lines if line.startswith("trial 0: failed: the arm fell off")]
 
 
 def test_the_value_of_a_trial_is_the_mean_over_its_seeds(tmp_path, undrawn):

@@ -54,12 +54,12 @@ def trials(folder):
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
     """A finished sweep and its output."""
-    place, said = tmp_path_factory.mktemp("sweep"), []
+    place, lines = tmp_path_factory.mktemp("sweep"), []
     (place / "poles.toml").write_text(PLAN.format(trials=4))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        escalade.sweep("poles.toml", say=said.append)
-    return place, "\n".join(said)
+        escalade.sweep("poles.toml", say=lines.append)
+    return place, "\n".join(lines)
 
 
 def test_trials_are_runs_and_the_best_is_written_as_a_config_file(swept):

@@ -183,7 +183,7 @@ def test_options_incompatible_with_constraints_are_refused():
         escalade.optimize(lambda x: (0.0, [1.0] * (1 + (x[0] > 0))), [0.0], constraints=True)
 
 
-def told(es):
+def step(es):
     x = es.ask()
     es.tell(-(x**2).sum(dim=1), torch.stack([2 - x.sum(dim=1), -x[:, 0]], dim=1))
 
@@ -196,11 +196,11 @@ def test_ask_and_tell_with_constraints_and_a_restored_state():
 
     es, resumed = make(), make()
     for _ in range(60):
-        told(es)
+        step(es)
     resumed.load_state_dict(es.state_dict())
     for _ in range(120):
-        told(es)
-        told(resumed)
+        step(es)
+        step(resumed)
     assert torch.equal(es.result.best, resumed.result.best)
     assert torch.equal(es.strategy.center, resumed.strategy.center)
     np.testing.assert_array_equal(es.result.history, resumed.result.history)

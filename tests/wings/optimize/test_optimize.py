@@ -230,8 +230,10 @@ def test_an_uncaught_exception_names_the_point(workers):
     def function(x):
         raise OSError(f"the simulator is gone\n{'x' * 10_000}")
 
-    said = r"point 0, generation 1: the function raised OSError: the simulator is gone x+\.\.\. \(line \d+ of"
-    with pytest.raises(EnvironmentFailure, match=said) as raised:
+    message = (
+        r"point 0, generation 1: the function raised OSError: the simulator is gone x+\.\.\. \(line \d+ of"
+    )
+    with pytest.raises(EnvironmentFailure, match=message) as raised:
         escalade.optimize(function, np.zeros(2), catch=(ValueError, KeyError), workers=workers)
     assert len(str(raised.value)) < 400
     assert workers or isinstance(raised.value.__cause__, OSError)
@@ -328,20 +330,20 @@ def test_the_time_limit_ends_the_search_after_or_inside_a_generation(monkeypatch
 
 
 def test_recorders_receive_rows_and_notes(capsys):
-    told = Told()
+    recorder = Told()
     found = escalade.optimize(
-        noisy, np.zeros(3), recorders=[told], budget=42, catch=True, restarts="ipop", tolerance=2.0
+        noisy, np.zeros(3), recorders=[recorder], budget=42, catch=True, restarts="ipop", tolerance=2.0
     )
-    rows = told.rows
-    assert told.closed == 1
+    rows = recorder.rows
+    assert recorder.closed == 1
     assert [row.generation for row in rows] == list(range(1, len(found.history) + 1))
     assert [row.return_min for row in rows] == found.history[:, 0].tolist()
     assert rows[-1].episodes == found.evaluations
     assert sum(row.nonfinite for row in rows) == found.failures > 0
     assert rows[0].sigma == 0.5
-    assert any("raised ValueError: no luck" in note for note in told.notes)
+    assert any("raised ValueError: no luck" in note for note in recorder.notes)
     assert found.restarts > 0
-    assert any("search 2, population 14" in note for note in told.notes)
+    assert any("search 2, population 14" in note for note in recorder.notes)
     assert capsys.readouterr().out == ""
 
 

@@ -44,10 +44,12 @@ def test_the_step_matches_the_paper(dimension, guides, fitness):
         members = es.ask().numpy()
         np.testing.assert_allclose(members[0::2], center + sigma * steps, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(members[1::2], center - sigma * steps, rtol=1e-7, atol=1e-9)
-        told = -((members - target) ** 2).sum(axis=1)
-        told = {"plain": told, "offset": told + 1e6, "tied": np.round(3 * told / told.std())}[fitness]
-        es.tell(told)
-        center = center + lr * (told[0::2] - told[1::2]) @ steps / (2 * pairs * sigma)
+        values = -((members - target) ** 2).sum(axis=1)
+        values = {"plain": values, "offset": values + 1e6, "tied": np.round(3 * values / values.std())}[
+            fitness
+        ]
+        es.tell(values)
+        center = center + lr * (values[0::2] - values[1::2]) @ steps / (2 * pairs * sigma)
         np.testing.assert_allclose(es.center.numpy(), center, rtol=1e-5, atol=1e-7)
 
 

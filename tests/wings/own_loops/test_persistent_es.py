@@ -46,10 +46,10 @@ def test_the_step_matches_the_papers(windows, hold, fitness):
         expected[1::2] = [center - sigma * own for own, _ in held]
         members = es.ask().numpy()
         np.testing.assert_allclose(members, expected, rtol=1e-12, atol=1e-12)
-        told = -((members - 0.3) ** 2).sum(axis=1) * (1 + generation % 3)
-        told = {"plain": told, "offset": told + 1e6, "tied": np.round(told / told.std())}[fitness]
-        es.tell(told)
-        center = center + lr * (told[0::2] - told[1::2]) @ sums / (population * sigma)
+        values = -((members - 0.3) ** 2).sum(axis=1) * (1 + generation % 3)
+        values = {"plain": values, "offset": values + 1e6, "tied": np.round(values / values.std())}[fitness]
+        es.tell(values)
+        center = center + lr * (values[0::2] - values[1::2]) @ sums / (population * sigma)
         np.testing.assert_allclose(es.center.numpy(), center, rtol=1e-6, atol=1e-9)
         ages = ages + 1
 

@@ -96,9 +96,9 @@ def run(tmp_path_factory):
 def test_the_export_command(run, capfd):
     folder = run.folder.path
     assert cli.main(["export", str(folder), "--format", "torchscript", "--checkpoint", "latest"]) == 0
-    said = capfd.readouterr()
-    assert said.err == ""
-    assert f"{folder / 'policy.torchscript.pt'}: differs from the latest policy by" in said.out
+    captured = capfd.readouterr()
+    assert captured.err == ""
+    assert f"{folder / 'policy.torchscript.pt'}: differs from the latest policy by" in captured.out
     first = read(folder / "policy.torchscript.state.safetensors").tensors
     assert {name: part.shape for name, part in first.items()} == {"state_0": (3,), "state_1": (3,)}
 
@@ -106,12 +106,12 @@ def test_the_export_command(run, capfd):
 def test_export_reports_the_path_of_its_file(run, tmp_path, capsys):
     flags = ["--format", "torchscript", "--output", str(tmp_path / "x.pt"), "--json"]
     assert cli.main(["export", str(run.folder.policy), *flags]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["path"] == str(tmp_path / "x.pt")
-    assert said["observations"] == 1000
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["path"] == str(tmp_path / "x.pt")
+    assert printed["observations"] == 1000
     made = escalade.export(run, "torchscript", output=tmp_path / "y.pt")
     assert made.path.exists()
-    assert made.largest_difference == said["largest_difference"]
+    assert made.largest_difference == printed["largest_difference"]
 
 
 def test_the_file_extension_selects_the_format(run, tmp_path):
@@ -133,7 +133,7 @@ def off_by(error):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (lambda run: fails, r"fails on a batch of 50 \(shape '\[2, -1\]' is invalid for"),
         (off_by(1e-3), "differs from the original by 0"),
@@ -141,11 +141,11 @@ def off_by(error):
         (off_by(np.nan), "differs from the original by nan"),
     ],
 )
-def test_an_export_that_differs_from_the_policy_is_deleted(wrong, said, tmp_path, monkeypatch):
+def test_an_export_that_differs_from_the_policy_is_deleted(wrong, message, tmp_path, monkeypatch):
     how = FORMATS["torchscript"]
     other = exporting._Format(".pt", (), how.save, lambda data: wrong(how.load(data)))
     monkeypatch.setitem(exporting.FORMATS, "torchscript", other)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         export_policy(made("linear"), "torchscript", tmp_path / "p.pt")
     assert list(tmp_path.iterdir()) == []
 
@@ -170,7 +170,8 @@ def test_a_missing_extra_is_named(run, monkeypatch, capsys):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnx" else found(name))
     assert cli.main(["export", str(run.folder.path)]) == 2
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert (
-        "needs onnx; install the extra 'export' of escalade (in a checkout: pip install '.[export]')" in said
+        "needs onnx; install the extra 'export' of escalade (in a checkout: pip install '.[export]')"
+        in message
     )

@@ -112,9 +112,9 @@ def run(museum):
 def refused(capsys, *typed):
     """Return the one-line error of a command."""
     assert main(typed) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    return message
 
 
 def test_a_zoo_policy_acts_the_same_after_push_and_pull(server, capsys):
@@ -254,6 +254,8 @@ def test_a_hub_that_never_responds_is_reported_in_one_line(server, monkeypatch, 
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, but never reads
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setenv("HF_ENDPOINT", address)
-        said = refused(capsys, "pull", REPO)
-    assert f"{REPO}: the hub did not respond within 0.05 seconds; check the network and HF_ENDPOINT" in said
+        message = refused(capsys, "pull", REPO)
+    assert (
+        f"{REPO}: the hub did not respond within 0.05 seconds; check the network and HF_ENDPOINT" in message
+    )
     assert hub.get_session().timeout.read is None  # unchanged

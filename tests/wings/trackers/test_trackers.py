@@ -190,10 +190,10 @@ def test_a_tracker_error_is_printed_and_the_run_continues(when, broken, tmp_path
     talking = {"env_kwargs": {"observation": "tuple with text", "action": "box"}}
     run = escalade.train("tests.environments:Tiny-v0", **SMALL | options | talking)
     assert run.summary["generations"] == 2
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     line = "Weights & Biases failed, and the run continues without it: ConnectionError: no route to host"
     assert line in (tmp_path / "run" / "notes.csv").read_text()
-    assert said.count(line) == 1
+    assert output.count(line) == 1
     assert broken.calls.count(when) == 1
     assert broken.calls[-1] == when
 
@@ -202,9 +202,9 @@ def test_a_tracker_error_is_printed_and_the_run_continues(when, broken, tmp_path
 def test_a_missing_package_is_reported_with_its_extra(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(RECORDERS, name, replace(RECORDERS[name], packages=("of_another_machine",)))
     assert main(["train", "CartPole-v1", "--recorder", name, "--run-dir", str(tmp_path / "run")]) == 2
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1
-    assert f"needs of_another_machine; install the extra '{name}' of escalade" in said.err
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert f"needs of_another_machine; install the extra '{name}' of escalade" in captured.err
     assert not (tmp_path / "run").exists()
 
 
@@ -275,6 +275,6 @@ def test_tracker_errors_do_not_displace_other_notes_on_resume(broken, tmp_path):
     notes = read_table(tmp_path / "run" / "notes.csv")
     assert notes["note"][: len(first)] == first
     failures = [
-        at for at, said in zip(notes["generation"], notes["note"], strict=True) if "failed, and" in said
+        at for at, message in zip(notes["generation"], notes["note"], strict=True) if "failed, and" in message
     ]
     assert failures == ["0", "2", "4"]
