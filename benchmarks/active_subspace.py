@@ -1,13 +1,13 @@
-"""Whether noise along one's own past gradients pays: ASEBO's idea beside OpenAI-ES.
+"""OpenAI-ES with and without noise along its past gradients, the idea of ASEBO.
 
     python benchmarks/active_subspace.py functions
     python benchmarks/active_subspace.py control
 
 Choromanski et al. 2019, "From complexity to simplicity: adaptive ES-active subspaces for blackbox
 optimization", arXiv 1903.04268: the noise lies in the span of the last estimated gradients with a share that
-follows how much of the newest one lies there. Here the number of members is fixed, as for several workers,
-and the newest ``guides`` gradients stand in place of the principal components of all. Both sides have the
-same Adam, sigma, population and utilities; on functions each has the best of three step sizes.
+depends on the part of the newest gradient in that span. Here the number of members is fixed, as with several
+workers, and the newest ``guides`` gradients replace the principal components of all. Both sides use the
+same Adam, sigma, population and utilities; on functions each uses the best of three step sizes.
 """
 
 from __future__ import annotations

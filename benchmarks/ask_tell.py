@@ -1,8 +1,8 @@
-"""How long OpenAI-ES takes to propose and to learn, against reading its noise once from memory.
+"""Time of OpenAI-ES to sample and to learn, compared with one read of its noise from memory.
 
     python benchmarks/ask_tell.py [--dimension 100000] [--population 256]
 
-In alternating turns, one core: ``sample`` (members as addresses, what the trainer and ``evolve`` use)
+In alternating rounds on one core: ``sample`` (members as addresses, what the trainer and ``evolve`` use)
 and ``tell``; ``ask`` (members written out) and ``tell``; and a plain numpy pass that sums the same bytes of
 the noise table. Medians, and the peak of memory taken beyond the table, in units of the parameters.
 """

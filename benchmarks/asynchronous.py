@@ -1,11 +1,11 @@
-"""Workers that never wait: evaluations and time to a target, and how busy eight workers are.
+"""Asynchronous workers: evaluations and time to a target, and the utilization of eight workers.
 
     python benchmarks/asynchronous.py simulated [--seeds 7]
     python benchmarks/asynchronous.py real [--budget 1200]
 
-``simulated``: CMA-ES on four functions to 1e-8, with eight workers and evaluations of 10 to 100 ms of a clock
-that is only counted: generation by generation with the default population, and one by one with that of
-``optimize(asynchronous=True)``. ``real``: calls of ``optimize`` whose function sleeps for as long.
+``simulated``: CMA-ES on four functions to 1e-8, with eight workers and evaluations of 10 to 100 ms of
+simulated time: generation by generation with the default population, and one by one with that of
+``optimize(asynchronous=True)``. ``real``: calls of ``optimize`` with a function that sleeps for as long.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def together(function: Callable[[Any], float], dimension: int, seed: int) -> tup
 
 
 def one_by_one(function: Callable[[Any], float], dimension: int, seed: int) -> tuple[int, float]:
-    """Return evaluations and seconds to the target, each value told when it comes."""
+    """Return evaluations and seconds to the target, with one update per value."""
     population = asynchronous_population(dimension, WORKERS)
     es = CMAES(np.full(dimension, 1.5), population, sigma=1.0, seed=seed, direction="minimize")
     rng = np.random.default_rng(seed)

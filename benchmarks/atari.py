@@ -1,14 +1,14 @@
-"""One core, one hour: the setting of all games against the paper's 720 cores.
+"""Atari with one setting for all games, an hour on one core, compared with the paper's 720 cores.
 
-    python benchmarks/atari.py run [--games Pong ...] [--seeds 1 2] [--core 0]    # goes on where it stopped
+    python benchmarks/atari.py run [--games Pong ...] [--seeds 1 2] [--core 0]    # resumable
     python benchmarks/atari.py chance                                             # random actions
     python benchmarks/atari.py table
 
-A run is the plain command, `escalade train ALE/GAME-v5 --workers 0 --seed N`: the setting is what every
-game gets. It is interrupted when its process has used an hour of processor time, start included, which an
-idle core gives it in an hour; so runs may go on beside other work. Then 100 fresh episodes of the latest
-centre: frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at most 4,500 steps (18,000
-frames). Rows are kept in results/atari.jsonl. The paper's column is "ES FF, 1 hour" of Salimans et al. 2017.
+A run is the plain command, `escalade train ALE/GAME-v5 --workers 0 --seed N`, with the same setting for every
+game. It is interrupted when its process has used an hour of processor time, start included. On an idle core
+this takes an hour, and other work does not affect it. Then 100 fresh episodes of the latest centre follow:
+frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at most 4,500 steps (18,000 frames). Rows
+are stored in results/atari.jsonl. The paper's column is "ES FF, 1 hour" of Salimans et al. 2017.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Row = dict[str, Any]
 
 
 def add(row: Row) -> None:
-    """Keep a row."""
+    """Store a row."""
     with ROWS.open("a") as file:
         file.write(json.dumps(row | {"date": datetime.now(UTC).date().isoformat()}) + "\n")
     print(row)
@@ -68,7 +68,7 @@ def processor_seconds(process: int) -> float:
 
 
 def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) -> None:
-    """Train until so many seconds of the processor are used; those of earlier tries count."""
+    """Train until ``seconds`` of processor time are used, those of earlier attempts included."""
     used = folder.with_suffix(".seconds")
     before = float(used.read_text()) if used.exists() else 0.0
     if before >= seconds:
@@ -148,7 +148,7 @@ def table() -> str:
 
 
 def main() -> None:
-    """Run what was asked for and has no row yet."""
+    """Run the requested measurements that have no row yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "chance", "table"))
     parser.add_argument("--games", nargs="*", default=list(PAPER), choices=list(PAPER))

@@ -1,11 +1,11 @@
-"""Which backend steps an environment at the least cost: what ``--backend auto`` rests on.
+"""Steps per second of each backend: the basis of ``--backend auto``.
 
     python benchmarks/backends.py [ENV ...]
     python benchmarks/backends.py --train [ENV ...]
 
-For each environment, alternating turns of whole seeded episodes in one process, environments made (EnvPool)
-or reset (the others) as training does it; medians, in steps a second of processor time. With ``--train``,
-turns of ``escalade train ENV --workers 0`` with its preset, without the first generation.
+For each environment, alternating rounds of whole seeded episodes in one process. Environments are created
+(EnvPool) or reset (the others) as in training. Medians, in steps per second of processor time. With
+``--train``, rounds of ``escalade train ENV --workers 0`` with its preset, without the first generation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SLOTS = 32
 
 
 def turn(environment: Environment, seconds: float, first_seed: int) -> float:
-    """Steps a second over waves of whole episodes with random actions."""
+    """Return steps per second over waves of whole episodes with random actions."""
     vector = vectorize(environment, SLOTS)
     everyone = np.arange(SLOTS)
     vector.reset(everyone, everyone)  # the first wave builds what later ones reuse
@@ -77,14 +77,14 @@ class Clock:
         self.times.append((time.process_time(), row.columns()["env_steps"]))
 
     def note(self, text: str) -> None:
-        """There is nothing to keep of it."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 def training(environment: Environment, generations: float, seed: int) -> float:
-    """Training steps a second with the preset, of the generations after the first."""
+    """Return training steps per second with the preset, without the first generation."""
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         escalade.train(
@@ -103,7 +103,7 @@ def training(environment: Environment, generations: float, seed: int) -> float:
 
 
 def compared(name: str, measure: Callable[[Environment, float, int], float], arguments: Any) -> str:
-    """A row of the table: the median of each backend's turns, and the last one's part of the others'."""
+    """Return a table row: each backend's median, and the last one's ratio to the others."""
     environment = resolve(name)
     able = [
         backend

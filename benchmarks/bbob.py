@@ -1,4 +1,4 @@
-"""Evaluations to a target on functions of BBOB, beside other packages, from the same starts.
+"""Evaluations to a target on BBOB functions, compared with other packages from the same starts.
 
     pip install escalade coco-experiment evosax evotorch cmaes cma nevergrad
     python benchmarks/bbob.py [--dimensions 2 10 40] [--names NAME ...] [--instances 10]
@@ -6,7 +6,7 @@
 
 Adds a line to results/bbob.jsonl for each run that is not there yet: of a strategy or a peer, with its
 default population and a sigma of 2, on an instance of a function from a start in [-4, 4). A run ends within
-1e-5 of the optimum, or after 2,000 evaluations a dimension; nothing is started again.
+1e-5 of the optimum, or after 2,000 evaluations per dimension, without restarts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Line = dict[str, Any]
 
 
 class Ended(Exception):
-    """The target, or the budget's end."""
+    """Raised at the target or at the end of the budget."""
 
 
 class Counted:
@@ -153,14 +153,14 @@ ENTRIES = {name: own(name) for name in OURS} | PEERS
 
 
 def optimum(problem: Any) -> float:
-    """The smallest value. Coco writes where it is into a file of the working folder."""
+    """Return the minimum, which COCO writes into a file in the working folder."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         problem._best_parameter("print")
         return float(problem(np.loadtxt("._bbob_problem_best_parameter.txt")))
 
 
 def run(name: str, function: int, dimension: int, instance: int) -> Line:
-    """One run from its start to its end; its line."""
+    """Run once and return the result line."""
     import cocoex
 
     suite = cocoex.Suite("bbob", f"instances: {instance}", f"dimensions: {dimension}")
@@ -185,7 +185,7 @@ def run(name: str, function: int, dimension: int, instance: int) -> Line:
 
 
 def table(lines: list[Line]) -> str:
-    """For each function and dimension the best of ours and of theirs, by evaluations a success."""
+    """Return the best of ours and of theirs per function and dimension, by evaluations per success."""
     rows = []
     for function, dimension in itertools.product(FUNCTIONS, sorted({line["dimension"] for line in lines})):
         spent = {}

@@ -1,4 +1,4 @@
-"""COCO's measure of searches: the share of 51 targets that they reach on its suites, beside other packages.
+"""Share of COCO's 51 targets reached on its suites, compared with other packages.
 
     pip install escalade cma cmaes scipy
     pip install --no-deps coco-experiment      # cocoex; or with --target FOLDER, and FOLDER in PYTHONPATH
@@ -49,7 +49,7 @@ KEYS = ("suite", "dimension", "budget", "restarts", "name", "function", "instanc
 
 
 class Ended(BaseException):
-    """The last target, or the budget's end; packages catch every Exception."""
+    """Raised at the last target or at the end of the budget; packages catch every Exception."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Task:
         return value
 
     def count(self, evaluations: int, value: float) -> None:
-        """Count them, and note the targets that ``value``, the distance to the optimum, has reached."""
+        """Count evaluations, and record the targets reached by ``value``, the distance to the optimum."""
         self.evaluations += evaluations
         while len(self.reached) < len(TARGETS) and value <= TARGETS[len(self.reached)]:
             self.reached.append(self.evaluations)
@@ -85,19 +85,19 @@ class Task:
             raise Ended
 
     def rounded(self, rows: Rows) -> Rows:
-        """The values, with rounding inside the function."""
+        """Return the values, with rounding inside the function."""
         rows = np.array(rows, dtype=np.float64)
         whole = slice(None, self.whole)
         rows[..., whole] = np.clip(np.rint(rows[..., whole]), self.box[0][whole], self.box[1][whole])
         return self(rows) if rows.ndim == 2 else np.float64(self.one(rows))
 
     def start(self, *_: object) -> Rows:
-        """The first point of the next search; the same for all packages."""
+        """Return the first point of the next search, which is the same for all packages."""
         low, high = self.box if self.whole else (-4.0, 4.0)
         return self.starts.uniform(low, high, self.dimension)
 
     def cells(self) -> tuple[Rows, Rows]:
-        """The box in which every whole number has as much room as any other."""
+        """Return the box in which every integer has a cell of the same size."""
         more = np.where(np.arange(self.dimension) < self.whole, 0.5 - 1e-9, 0)
         return self.box[0] - more, self.box[1] + more
 
@@ -149,7 +149,7 @@ def pycma(task: Task, *, rounded: bool = False) -> str:
 
 
 def cmaes(task: Task) -> str:
-    """Without bipop, for which the package has no loop of its own."""
+    """Run cmaes, whose package has no loop for bipop."""
     from cmaes import CMA, CMAwM
 
     population = 4 + int(3 * np.log(task.dimension))
@@ -215,7 +215,7 @@ PEERS: dict[str, Search] = {
 
 
 def run(key: tuple[Any, ...]) -> Line:
-    """One run from its start to its end; its line."""
+    """Run once and return the result line."""
     import cocoex
 
     suite, dimension, budget, restarts, name, function, instance = key
@@ -234,19 +234,19 @@ def run(key: tuple[Any, ...]) -> Line:
 
 
 def at_the_end(line: Line) -> float:
-    """The share of targets that were reached."""
+    """Return the share of targets reached."""
     return len(line["reached"]) / len(TARGETS)
 
 
 def over_time(line: Line) -> float:
-    """The same, as its mean over the logarithm of evaluations, from one to the budget a dimension."""
+    """Return the mean share over the logarithm of evaluations, from one per dimension to the budget."""
     first, last = np.log(line["dimension"]), np.log(line["dimension"] * line["budget"])
     left = last - np.log(np.clip(line["reached"], line["dimension"], None))
     return float(left.sum() / len(TARGETS) / (last - first))
 
 
 def paired(one: list[Line], other: list[Line], measure: Callable[[Line], float]) -> tuple[float, float, int]:
-    """Mean difference on the problems of both, its standard error, and their number."""
+    """Return the mean difference on shared problems, its standard error, and the number of problems."""
     a, b = ({(line["function"], line["instance"]): measure(line) for line in lines} for lines in (one, other))
     gaps = np.array([a[place] - b[place] for place in sorted(a.keys() & b.keys())])
     if len(gaps) < 2:
@@ -255,7 +255,7 @@ def paired(one: list[Line], other: list[Line], measure: Callable[[Line], float])
 
 
 def tables(lines: list[Line]) -> Iterator[str]:
-    """For each setting what was reached, by groups of functions, and paired differences to the first name."""
+    """Return the results of each setting by group of functions, with paired differences to the first name."""
     for setting in sorted({tuple(line[key] for key in KEYS[:4]) for line in lines}):
         own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]
         suite, dimension, budget, restarts = setting
@@ -288,7 +288,7 @@ def _names(lines: list[Line]) -> list[str]:
 
 
 def spans(text: str) -> list[int]:
-    """The numbers of ``1-5,8``."""
+    """Parse a list of ranges such as ``1-5,8``."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""COCO's bbob-constrained: how near to the optimum the best feasible point is, beside pycma's fmin_con2.
+"""Targets reached by feasible points on COCO's bbob-constrained, compared with pycma's fmin_con2.
 
     pip install escalade cma
     pip install --no-deps coco-experiment      # cocoex; or with --target FOLDER, and FOLDER in PYTHONPATH
@@ -40,10 +40,10 @@ Line = dict[str, Any]
 
 
 class Task(coco.Task):
-    """A problem with constraints: what counts is a feasible point's value."""
+    """A problem with constraints; only values of feasible points count."""
 
     def __call__(self, x: Any) -> tuple[float, Any]:
-        """The value and the constraints."""
+        """Return the value and the constraints."""
         x = np.array(x, dtype=np.float64)
         value, numbers = float(self.problem(x)), np.array(self.problem.constraint(x))
         self.count(2, value - self.optimum if (numbers <= 0).all() else np.inf)
@@ -84,7 +84,7 @@ SEARCHES: dict[str, Callable[[Task], str]] = {"cma-es": ours, "pycma": pycma}
 
 
 def run(key: tuple[Any, ...]) -> Line:
-    """One run from its start to its end; its line."""
+    """Run once and return the result line."""
     import cocoex
 
     dimension, per_dimension, restarts, name, function, instance = key
@@ -100,7 +100,7 @@ def run(key: tuple[Any, ...]) -> Line:
 
 
 def table(lines: list[Line]) -> str:
-    """The share of targets that were reached, by functions, and the paired difference to ours."""
+    """Return the share of targets reached by function, and the paired difference to ours."""
     rows = []
     for setting in sorted({tuple(line[key] for key in KEYS[:4]) for line in lines}):
         own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]

@@ -1,12 +1,12 @@
-"""A population of convolutional networks on one thread: ways to run it, and whether they keep their bits.
+"""Speed and bit-identity of several ways to run a population of convolutional networks on one thread.
 
     python benchmarks/convolutions.py [POLICY ...] --members 8 32 128
 
 Each way runs the whole network, for every member its own weights and its own image. `patches` is what
 Escalade does; the others use torch: `grouped` convolutions over all members, `unfold` with batched matrix
 products, `each` member on its own, the same with `channels last`, and `vmap`, torch.func over the module, in
-blocks of 32. Times are processor time of the one thread, medians of rounds in which every way has its
-turn. "Same bits" says whether a member's outputs alone are, to the last bit, those beside others.
+blocks of 32. Times are processor time of the one thread, medians of rounds that run every
+way once. The last test checks that a member's outputs are bit-identical alone and beside other members.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def in_torch(name: str, network: nn.Sequential, members: Array) -> Way:
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """As Escalade does it, for every way: what is compared is the convolutions."""
+    """Compute the product as Escalade does, for every way; only the convolutions are compared."""
     made = torch.from_numpy(np.matmul(x.numpy()[:, None, :], weight.numpy()))[:, 0]
     return made if bias is None else made + bias
 
@@ -143,7 +143,7 @@ def same_bits(name: str, policy: str, members: Array, seen: Array) -> bool:
 
 
 def measure(policy: str, count: int, rounds: int) -> dict[str, float]:
-    """Microseconds a member and step of each way."""
+    """Return microseconds per member and step of each way."""
     network: Any = build(policy, SHAPES[policy], OUTPUTS, init="xavier")
     center = Layout(network).to_vector(network)
     chance = np.random.default_rng(0)
@@ -160,7 +160,7 @@ def measure(policy: str, count: int, rounds: int) -> dict[str, float]:
     found = {name: statistics.median(times) / count * 1e6 for name, times in seconds.items()}
     if count == 8:
         exact = [name for name in known if same_bits(name, policy, members, seen)]
-        print(f"{policy}: same bits alone and beside 7 others: {', '.join(exact)}")
+        print(f"{policy}: bit-identical alone and beside 7 others: {', '.join(exact)}")
     return found
 
 

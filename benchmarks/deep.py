@@ -1,10 +1,10 @@
-"""Networks with noise of low rank and of full rank: env steps to a return, and curves of long runs.
+"""Env steps to a target return with low-rank and full-rank noise, and curves of long runs.
 
     python benchmarks/deep.py ranks    # HalfCheetah-v5, 64-64 and 256-256, ranks 1 to 8 and full, three seeds
-    python benchmarks/deep.py table    # what results/deep.jsonl says of them, as a table
+    python benchmarks/deep.py table    # the table of results/deep.jsonl
 
-A run is appended to results/deep.jsonl when it ends; one that stands there already is not run again. Steps
-are those of training, to the generation whose evaluation met the target and whose confirmation held.
+A run is appended to results/deep.jsonl when it ends, and is not repeated. Steps are training steps up to the
+generation whose evaluation reached the target and was confirmed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ KEPT = (
 
 
 def results() -> list[dict[str, Any]]:
-    """Every run so far."""
+    """Return every run so far."""
     return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
 
 
 def run(hidden: list[int], perturbation: str, seed: int, workers: int) -> None:
-    """Train once, unless it was, and append what came of it."""
+    """Train and append the result, unless the run exists already."""
     asked = {"env": ENV, "hidden": hidden, "perturbation": perturbation, "seed": seed} | SETTING
     if any(asked.items() <= known.items() for known in results()):
         return
@@ -51,7 +51,7 @@ def run(hidden: list[int], perturbation: str, seed: int, workers: int) -> None:
 
 
 def table() -> str:
-    """Steps to the target, in millions: each seed, and their mean."""
+    """Return a table of steps to the target, in millions, for each seed, and their mean."""
     lines = ["| network | noise | seed 1 | seed 2 | seed 3 | mean |", "| --- | --- | --- | --- | --- | --- |"]
     for hidden in ([64, 64], [256, 256]):
         for perturbation in PERTURBATIONS:

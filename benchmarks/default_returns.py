@@ -1,14 +1,13 @@
-"""What an untuned run reaches in a short time, with each of some settings that could be the defaults.
+"""Returns of untuned runs after a short time, for several candidate defaults.
 
     taskset -c 0 python benchmarks/default_returns.py [TASK ...] [--candidates NAME ...] [--seeds 1 2]
     taskset -c 0 python benchmarks/default_returns.py --of longer [...]
     taskset -c 0 python benchmarks/default_returns.py --of clip [...]
 
-The tasks are EnvPool's and Gymnasium's, and none of peers/unseen.toml is among them: what is chosen here is
-judged there. Each run takes this one process, for 30 seconds; of the sets ``longer`` and ``clip`` for 150.
-Adds a line to the set's file, results/default_returns.jsonl, default_returns_longer.jsonl or
-default_returns_clip.jsonl, for each candidate, task and seed that is not there yet; tables.py makes the
-tables.
+The tasks are EnvPool's and Gymnasium's. They exclude those of peers/unseen.toml, which test the choice. Each
+run takes this one process for 30 seconds; in the sets ``longer`` and ``clip``, for 150. Adds a line to the
+set's file, results/default_returns.jsonl, default_returns_longer.jsonl or default_returns_clip.jsonl, for
+each candidate, task and seed that is not there yet; tables.py makes the tables.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     | _LINEAR,
     "quadratic, best half": _HALF | {"policy": "quadratic", "init": "zeros"},
 }
-"""All with a population of 64, sigma and lr 0.1, where nothing else is said."""
+"""Unless stated otherwise, all have a population of 64, and sigma and lr of 0.1."""
 LONGER: dict[str, dict[str, Any]] = {
     "as it is": {},
     "PGPE, 16 to 64": {"strategy": "pgpe", "population": "linear:16:64:64"},
@@ -81,7 +80,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Set:
-    """Candidates that are compared with each other, and where their runs are kept."""
+    """Candidates that are compared with each other, and the file of their runs."""
 
     candidates: dict[str, dict[str, Any]]
     seconds: float
@@ -101,13 +100,13 @@ SETS = {
 
 
 def read(of: str) -> list[Line]:
-    """All runs of a set's candidates as they are now."""
+    """Return all runs of a set's present candidates."""
     lines = presets.lines_of(SETS[of].results)
     return [line for line in lines if SETS[of].candidates.get(line["candidate"]) == line["options"]]
 
 
 def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Line:
-    """One run from its start to its end, and the mean of fresh episodes of its last centre."""
+    """Run once, and return the mean of fresh episodes of the last centre."""
     given = options | {"preset": None, "seed": seed, "seconds": seconds, "workers": 0, "verbose": False}
     with tempfile.TemporaryDirectory() as folder:
         found = escalade.train(task, run_dir=f"{folder}/run", **given)
@@ -117,14 +116,14 @@ def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Li
 
 
 def run(candidate: str, task: str, seed: int, of: str) -> Line:
-    """One run of a set's candidate; its line."""
+    """Run a candidate once and return the result line."""
     options, seconds = SETS[of].candidates[candidate], SETS[of].seconds
     what = {"candidate": candidate, "options": options, "task": task, "seed": seed, "limit": seconds}
     return what | reached(options, task, seed, seconds)
 
 
 def table(lines: list[Line]) -> str:
-    """A row for each candidate: its mean return on each task, and the mean of its scores.
+    """Return a row for each candidate: its mean return on each task, and the mean of its scores.
 
     A score is 0 with the worst run of any candidate on the task, and 1 with the best.
     """

@@ -1,11 +1,11 @@
-"""Settings that could be the defaults, on every task of the comparison without a preset; and which to choose.
+"""Candidate defaults on every task of the comparison without a preset, and the choice among them.
 
     python benchmarks/defaults.py [TASK ...] [--seeds 1] [--seconds 150]
     python benchmarks/defaults.py [TASK ...] --command [--seconds 300]    # escalade train TASK --preset none
 
 Adds a line to results/defaults.jsonl for each candidate, task and seed that is not there yet. Each run takes
-one process, so the seconds are worth half as many with two workers. With ``--command`` the real command runs,
-with two workers and the defaults there are, into results/untuned.jsonl. tables.py makes the tables.
+one process, so two workers need half the seconds. With ``--command`` the real command runs with two workers
+and the present defaults, and its lines go to results/untuned.jsonl. tables.py makes the tables.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Line = dict[str, Any]
 
 
 def current() -> dict[str, Any]:
-    """The options that candidates differ in, as they are without a preset."""
+    """Return the options that differ between candidates, with their values without a preset."""
     config = Config(env="any")
     names = ("strategy", "policy", "hidden", "population", "sigma", "lr")
     found: dict[str, Any] = json.loads(json.dumps({name: getattr(config, name) for name in names}))
@@ -58,7 +58,7 @@ def current() -> dict[str, Any]:
 
 
 def command(task: str, seed: int, seconds: float) -> Line:
-    """``escalade train TASK --preset none`` with two workers; its line."""
+    """Run ``escalade train TASK --preset none`` with two workers and return the result line."""
     row = TASKS[task]
     words = [row.env, "--preset", "none", "--seed", seed, "--workers", 2, "--seconds", seconds]
     words += ["--target-return", row.target, "--env-kwargs", json.dumps(row.kwargs)]
@@ -74,13 +74,13 @@ def command(task: str, seed: int, seconds: float) -> Line:
 
 
 def commanded() -> list[Line]:
-    """All runs of the command with the defaults that there are now."""
+    """Return all runs of the command with the present defaults."""
     now = current()
     return [line for line in presets.lines_of(COMMANDED) if line["defaults"] == now]
 
 
 def untuned(lines: list[Line]) -> str:
-    """What the command reached on each task."""
+    """Return the table of the command's results on each task."""
     header = ["task", "target", "seed", "seconds until solved", "training steps", "return"]
     rows, order = [], list(TASKS)
     for line in sorted(lines, key=lambda line: (order.index(line["task"]), line["seed"])):
@@ -91,13 +91,13 @@ def untuned(lines: list[Line]) -> str:
 
 
 def read() -> list[Line]:
-    """All runs of the candidates as they are now."""
+    """Return all runs of the present candidates."""
     lines = presets.lines_of(RESULTS)
     return [line for line in lines if CANDIDATES.get(line["candidate"]) == line["candidate_options"]]
 
 
 def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
-    """One run from its start to its end; its line."""
+    """Run once and return the result line."""
     options, row = CANDIDATES[candidate], TASKS[task]
     given = options | {"target_return": row.target, "seconds": seconds}
     if row.kwargs:
@@ -108,7 +108,7 @@ def run(candidate: str, task: str, seed: int, seconds: float) -> Line:
 
 
 def chosen(lines: list[Line], tasks: list[str]) -> str:
-    """The candidate that solved most of ``tasks``; of several, that with fewest steps where all did."""
+    """Return the candidate that solved most of ``tasks``; ties are broken by steps on the shared ones."""
     solved = {name: _solved(lines, name, tasks) for name in CANDIDATES}
     most = max(map(len, solved.values()))
     best = [name for name in CANDIDATES if len(solved[name]) == most]
@@ -117,7 +117,7 @@ def chosen(lines: list[Line], tasks: list[str]) -> str:
 
 
 def _solved(lines: list[Line], name: str, tasks: list[str]) -> dict[str, float]:
-    """The tasks that more than half the seeds of a candidate solved, and the median of its steps."""
+    """Return the tasks solved by more than half the seeds of a candidate, with the median steps."""
     found = {}
     for task in tasks:
         runs = _runs(lines, name, task)
@@ -132,7 +132,7 @@ def _runs(lines: list[Line], name: str, task: str) -> list[Line]:
 
 
 def table(lines: list[Line]) -> str:
-    """A row for each task: steps to solved of each candidate, and what the other tasks would choose."""
+    """Return a row per task: each candidate's steps until solved, and the choice of the other tasks."""
     rows, right = [], 0
     done = [task for task in TASKS if all(_runs(lines, name, task) for name in CANDIDATES)]
     for task in done:
@@ -146,7 +146,7 @@ def table(lines: list[Line]) -> str:
 
 
 def _cell(runs: list[Line]) -> str:
-    """The median of steps to solved, or the return where it was not solved."""
+    """Return the median steps until solved, or the return if it was not solved."""
     steps = [line["env_steps"] if line["solved"] else math.inf for line in runs]
     if (median := statistics.median(steps)) < math.inf:
         return f"{median:,.0f}"

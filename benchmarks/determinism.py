@@ -1,4 +1,4 @@
-"""The same seed gives the same bits: checked the hard way.
+"""Check that runs with the same seed are bit-identical under kills, resumes and other numbers of workers.
 
     python benchmarks/determinism.py [ENV ...] [--perturbation low-rank:1]
 
@@ -59,9 +59,9 @@ def generations_done(folder: Path) -> int:
 
 
 def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
-    """Kill the run at random moments, resuming each time; how often it was still running.
+    """Kill the run at random moments and resume it each time. Return the number of kills.
 
-    ``seconds`` is what the same run takes undisturbed, from its first generation to its last.
+    ``seconds`` is the time of the undisturbed run, from its first generation to its last.
     """
     chance = random.Random(1)
     words = train(env, backend, folder)
@@ -87,7 +87,7 @@ def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
 
 
 def kill_a_worker(watched: psutil.Process, chance: random.Random) -> bool:
-    """Kill a random worker of a run, which are its helpers' children; whether there was one."""
+    """Kill a random worker, a child of the run's helpers. Return whether there was one."""
     try:
         servers = [child for child in watched.children() if child.children()]
         workers = [worker for server in servers for worker in server.children()]
@@ -99,10 +99,10 @@ def kill_a_worker(watched: psutil.Process, chance: random.Random) -> bool:
 
 
 def workers_killed(env: str, backend: str, folder: Path, seconds: float) -> int:
-    """Kill a random worker again and again while the run goes on; how many died.
+    """Kill random workers during the run. Return the number killed.
 
-    ``seconds`` is what the same run takes undisturbed. A worker dies about once a generation, and not more
-    often than three times a second: a run of which none finishes anything gives up.
+    ``seconds`` is the time of the undisturbed run. A worker is killed about once a generation, and at most
+    three times a second: a run stops if no worker can finish anything.
     """
     chance, deaths = random.Random(2), 0
     between = max(0.35, seconds / GENERATIONS)

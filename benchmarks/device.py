@@ -1,9 +1,9 @@
-"""Generations on a GPU: small networks in thousands, a simulator in torch, and a large network.
+"""Generations on a GPU: thousands of small networks, a simulator in torch, and a large network.
 
-    python benchmarks/device.py [DEVICE]    # cuda, if not told; prints a line for each case
+    python benchmarks/device.py [DEVICE]    # default: cuda; prints a line for each case
 
-A line has the median seconds of a generation, but of the first; the most memory of the GPU that was in use
-beside the module's own; and a digest of the last centre: equal digests are equal bits.
+A line has the median seconds of a generation, without the first; the peak GPU memory beyond the module's own;
+and a digest of the last centre. Equal digests mean bit-identical centres.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GENERATIONS = 8
 
 
 class Residual(nn.Module):
-    """Twelve layers of 4,096 units: 201 million parameters, as matrices of a language model are."""
+    """Twelve layers of 4,096 units: 201 million parameters, like the matrices of a language model."""
 
     def __init__(self, kind: torch.dtype) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def network(*sizes: int) -> nn.Sequential:
 
 
 def near_one(inputs: Tensor, members: Any) -> Tensor:
-    """The negative mean square of outputs less one: of members, or of one module."""
+    """Return the negative mean square of outputs minus one, for members or for one module."""
     if isinstance(members, nn.Module):
         return -(members(inputs).float() - 1).square().mean()
     outputs = members(inputs.expand(len(members), *inputs.shape)).float()

@@ -1,11 +1,11 @@
-"""Digests of short runs: what a change that moves no bit must leave as it is.
+"""Digests of short runs, which a change without numerical effect must not alter.
 
     python benchmarks/digests.py --write benchmarks/digests.json     # before the change
     python benchmarks/digests.py --check benchmarks/digests.json     # after it
 
 The settings of benchmarks/determinism.py on three environments and both backends, then every strategy,
-every head and action map, and what else has a path of its own. Digests are those of one machine with
-one version of numpy and torch, and say nothing elsewhere.
+every head and action map, and all other separate code paths. Digests are valid for one machine and one
+version of numpy and torch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CHEETAH = {"env": "HalfCheetah-v5", "max_episode_steps": 25}
 
 
 def runs() -> dict[str, dict[str, Any]]:
-    """Options of every run, by name."""
+    """Return the options of every run, by name."""
     found: dict[str, dict[str, Any]] = {}
     for env, cap in (("CartPole-v1", None), ("LunarLander-v3", None), ("HalfCheetah-v5", 100)):
         for backend in ("gymnasium", "envpool"):
@@ -78,7 +78,7 @@ def evolved(strategy: str) -> str:
 
 
 def digests() -> dict[str, str]:
-    """The digest of every run, by name."""
+    """Return the digest of every run, by name."""
     found = {}
     with tempfile.TemporaryDirectory() as base:
         for number, (name, options) in enumerate(runs().items()):

@@ -3,8 +3,8 @@
     python benchmarks/digits.py [--seeds 0 1 2]
 
 Every learner stops at a training loss of 0.2, evolution strategies after 3,000 generations at the latest, and
-is judged on digits it has not seen. Prints a Markdown table. A pass is one over the training set: a member's,
-a test of the centre's, and a backward pass each count as one.
+is tested on unseen digits. Prints a Markdown table. Passes are over the training set: a member's pass, a
+test of the centre and a backward pass each count as one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Forward passes of a population, one core: noise of low rank and full noise against the raw products.
+"""Forward passes of a population on one core: low-rank and full noise compared with the matrix products.
 
     python benchmarks/forward.py [--rows 64] [--rank 1]
 
-The numbers are members x steps a second, medians of rounds in turns. ``products`` are the matrix products
-alone, in numpy: one for all members with the centre's weights, of a convolution one an image. ``share`` is
-the speed of low rank over that, ``times`` over full noise.
+The numbers are members x steps per second, medians of alternating rounds. ``products`` are only the matrix
+products, in numpy: one for all members with the centre's weights; for a convolution, one per image. ``share``
+is the speed of low rank divided by that, ``times`` divided by that of full noise.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NETWORKS: dict[str, tuple[str, Any, int, dict[str, Any]]] = {
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """Time of one call, over at least 50 ms of them."""
+    """Return the time of one call, measured over at least 50 ms of calls."""
     calls, start = 0, time.perf_counter()
     while time.perf_counter() - start < 0.05:
         call()
@@ -46,7 +46,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def products(stack: Stack, rows: int) -> Callable[[], None]:
-    """The matrix products of a pass with shared weights, on numbers of no meaning."""
+    """The matrix products of a pass with shared weights, on arbitrary numbers."""
     chance, pairs = np.random.default_rng(0), []
     for layer in stack.layers:
         matrices = [shape for shape in layer.shapes if len(shape) > 1]

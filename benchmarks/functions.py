@@ -1,12 +1,11 @@
-"""Evaluations to a target on five functions, beside other people's implementations.
+"""Evaluations to a target on five functions, compared with other implementations.
 
     pip install escalade evosax evotorch cmaes
     python benchmarks/functions.py --output table.md
 
 Each strategy and its peer start from the same point with the same population, sigma, step size and
-shaping; eleven starts, drawn from the seeds. A run has reached its target when the function at the
-centre is no larger (the centre is not counted as an evaluation). Nothing else stops it but the cap
-on generations.
+shaping, for eleven starts drawn from the seeds. A run ends when the function at the centre is at most the
+target (the centre is not counted as an evaluation), or at the maximum number of generations.
 """
 
 from __future__ import annotations
@@ -65,9 +64,9 @@ def ackley(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class Function:
-    """What to minimise, and when it is done, by dimension.
+    """A function to minimise, with its targets by dimension.
 
-    ``coarse`` targets are for strategies that keep their sigma or their speed, and so cannot settle.
+    ``coarse`` targets are for strategies that cannot converge because they keep their sigma or speed.
     """
 
     call: Call
@@ -85,7 +84,7 @@ FUNCTIONS = {
 
 
 def start(dimension: int, seed: int) -> np.ndarray:
-    """First centre of run ``seed``: uniform in [-2, 2)."""
+    """Return the first centre of run ``seed``, uniform in [-2, 2)."""
     return np.random.default_rng(seed).uniform(-2, 2, dimension).astype(np.float32)
 
 
@@ -96,7 +95,7 @@ Centers = Iterator[np.ndarray]
 
 @dataclass(frozen=True)
 class Entry:
-    """A strategy, its peer, and the settings that both are given, by dimension."""
+    """A strategy, its peer, and their common settings by dimension."""
 
     peer: str
     mine: Callable[..., ours.Strategy]
@@ -331,7 +330,7 @@ def score(runs: list[Centers], call: Call, target: float, population: int, gener
 
 
 def compare(mine: Score, theirs: Score) -> str:
-    """How ours stands to theirs: evaluations where both reach the target, else the last values."""
+    """Compare ours with theirs: by evaluations if both reach the target, else by the last values."""
     if math.isfinite(mine.evaluations) and math.isfinite(theirs.evaluations):
         return f"{mine.evaluations / theirs.evaluations:.2f}"
     if math.isfinite(mine.evaluations) or math.isfinite(theirs.evaluations):
@@ -375,7 +374,7 @@ def rows(strategies: list[str], functions: list[str], dimensions: list[int], see
 
 
 def main() -> None:
-    """Run what was asked for, print it row by row, and write the table."""
+    """Run the requested measurements, print each row, and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,11 @@
-"""Random configurations give the same bits whatever happens to their runs.
+"""Check that runs of random configurations are bit-identical under kills, resumes and numbers of workers.
 
     python benchmarks/fuzz_runs.py --count 40 --seed 0
 
-Draws configurations that are valid, and trains each through the real command: with 0, 1 and 2 workers, and
-with 2 workers of which some are killed, as is the whole run, which is then resumed. All must end with the
-same summary, ``params_sha256`` in it, and the same rows of progress.csv, but for what tells the time. Prints
-a line a configuration. The first difference ends it with exit code 1, the command that finds it again and
+Draws valid configurations, and trains each with the real command: with 0, 1 and 2 workers, and with 2
+workers while workers and the whole run are killed and the run is resumed. All must end with the same summary,
+which includes ``params_sha256``, and the same rows of progress.csv, except for times. Prints a line per
+configuration. The first difference exits with code 1, and prints the command that reproduces it and
 the run folders.
 """
 
@@ -49,13 +49,13 @@ Values = dict[str, Any]
 
 
 def odd_sizes(inputs: int, outputs: int) -> nn.Module:
-    """A module of one's own, through torch, of sizes at which a row's place has changed its bits."""
+    """A user's torch module with sizes at which the position of a row once changed its result."""
     layers = nn.Linear(inputs, 17), nn.Softplus(), nn.Linear(17, 33), nn.Tanh(), nn.Linear(33, outputs)
     return nn.Sequential(*layers)
 
 
 def draw(seed: int, index: int) -> Config:
-    """Configuration ``index`` of those of ``seed``: all strategies come in turn, the rest is by chance."""
+    """Return configuration ``index`` of ``seed``: strategies in turn, all other options at random."""
     chance = random.Random(f"{seed}/{index}")
     names = list(STRATEGIES)
     env = chance.choice(list(LENGTHS))
@@ -108,7 +108,7 @@ def _policy(chance: random.Random, env: str) -> Values:
 
 
 def _search(chance: random.Random, drawn: Values) -> Values:
-    """What the strategy takes: step sizes, optimizers, shaping and growth."""
+    """Return the strategy's options: step sizes, optimizers, shaping and growth."""
     entry = STRATEGIES[drawn["strategy"]]
     kind = entry.load()
     sigma: tuple[float | str, ...] = (0.1, 0.3)
@@ -155,7 +155,7 @@ def _rewards(chance: random.Random) -> Values:
 
 
 def train(config: Config, workers: int, folder: Path) -> list[str]:
-    """The command, word by word."""
+    """Return the command as a list of words."""
     words = shlex.split(train_command(config))[1:]
     return command(*words, "--workers", str(workers), "--run-dir", str(folder))
 
@@ -167,7 +167,7 @@ def run(words: list[str]) -> None:
 
 
 def disturbed(words: list[str], folder: Path, chance: random.Random) -> tuple[int, int]:
-    """Train, killing workers and, ``KILLS`` times, the run, which is resumed; how often of each."""
+    """Train while killing workers and, ``KILLS`` times, the run. Return the counts of both."""
     deaths = 0
     for kills in range(KILLS):
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -191,7 +191,7 @@ def disturbed(words: list[str], folder: Path, chance: random.Random) -> tuple[in
 
 
 def outcome(folder: Path) -> list[Values]:
-    """What must be equal: the summary and the rows, without what tells the time or the workers."""
+    """Return the summary and the rows without times and workers; they must be equal."""
     whole = {name: value for name, value in summary(folder).items() if name not in (*TIMED, "workers")}
     with (folder / "progress.csv").open(newline="") as file:
         rows = [{name: row[name] for name in row if name not in TIMED} for row in csv.DictReader(file)]
@@ -199,7 +199,7 @@ def outcome(folder: Path) -> list[Values]:
 
 
 def difference(first: list[Values], second: list[Values]) -> str | None:
-    """The earliest place where two outcomes differ, in words; None where they are equal."""
+    """Describe the first difference of two outcomes. Return None if they are equal."""
     for one, other in zip(first[1:], second[1:], strict=False):
         for name in one:
             if one[name] != other.get(name):
@@ -213,7 +213,7 @@ def difference(first: list[Values], second: list[Values]) -> str | None:
 
 
 def check(config: Config, base: Path, chance: random.Random) -> tuple[str, str | None]:
-    """Run one configuration in all ways: a line on it, and its first difference, if there is one."""
+    """Run one configuration in all ways. Return a line about it, and the first difference or None."""
     for workers in (0, 1, 2):
         run(train(config, workers, base / f"workers-{workers}"))
     kills, deaths = disturbed(train(config, 2, base / "killed"), base / "killed", chance)

@@ -1,14 +1,13 @@
-"""Strategies for thousands of parameters: evaluations and seconds to a target, beside other packages.
+"""Evaluations and seconds to a target with thousands of parameters, compared with other packages.
 
     pip install escalade cma crfmnes lmmaes
     python benchmarks/high_dimension.py --dimension 1000 --budget 3000000 --alone
     python benchmarks/high_dimension.py --dimension 1000 --budget 20000
     python benchmarks/high_dimension.py --dimension 200 --budget 100000 --alone --strategies MAES CRFMNES RMES
 
-Each strategy and its peer begin at the same point with the same population and sigma. Seconds are those that
-the strategy takes of the processor: the function's own are taken off, so a peer that calls it row by row
-pays nothing for that. Where a budget ends a run, the value that it reached stands in place of its
-evaluations; ``--alone`` leaves the peers out.
+Each strategy and its peer start at the same point with the same population and sigma. Seconds are processor
+time of the strategy without the function's, so a peer that calls the function row by row has no disadvantage.
+If the budget ends a run, its value is shown instead of its evaluations. ``--alone`` omits the peers.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ FUNCTIONS = {"ellipsoid": ellipsoid, "rosenbrock": rosenbrock, "k-tablet": k_tab
 
 
 class Reached(Exception):
-    """The target, or the budget's end."""
+    """Raised at the target or at the end of the budget."""
 
 
 @dataclass
@@ -139,7 +138,7 @@ ALONE = ("CMAES", "MAES", "VDCMA", "RMES")
 
 
 def run(search: Callable[..., None], call: Counted, d: int, seed: int) -> tuple[float, float]:
-    """Seconds of the strategy alone, and the best value."""
+    """Return seconds of the strategy alone, and the best value."""
     population = 4 + int(3 * np.log(d))
     x0 = np.random.default_rng(seed).uniform(1, 5, d)
     began = time.process_time()
@@ -149,7 +148,7 @@ def run(search: Callable[..., None], call: Counted, d: int, seed: int) -> tuple[
 
 
 def cell(runs: list[tuple[Counted, float]], value: float) -> tuple[str, str]:
-    """Evaluations, or what was reached, and microseconds an evaluation: medians; of no run, nothing."""
+    """Return median evaluations or value, and microseconds per evaluation; empty without runs."""
     if not runs:
         return "", ""
     solved = [call.evaluations for call, _ in runs if call.best <= value]

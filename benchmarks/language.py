@@ -1,14 +1,14 @@
 """Fine-tuning examples/language_model.py by evolution strategies and by REINFORCE, in the same seconds.
 
     python benchmarks/language.py train [--seconds 60] [--seeds 1 2 3]
-    python benchmarks/language.py table    # what results/language.jsonl says
+    python benchmarks/language.py table    # the table of results/language.jsonl
     python benchmarks/language.py speed
 
 `train`: from the same model for each seed, every method learns on one core for the same seconds. REINFORCE
-samples eight answers to each prompt, and takes the mean reward of a prompt's answers for its baseline, as
-GRPO does; it has neither clipping nor a penalty. Shares of right answers to 500 prompts, by greedy decoding,
-are printed and go to results/language.jsonl. `speed`: forward passes of members at rank 1 against plain
-inference of the same module with as many rows, in turns; the models of transformers are made from a config.
+samples eight completions of each prompt, and uses the mean reward of a prompt's completions as its baseline,
+as GRPO does; it has neither clipping nor a penalty. The accuracy on 500 prompts, with greedy decoding, is
+printed and goes to results/language.jsonl. `speed`: forward passes of members at rank 1, alternating with
+plain inference of the same module with as many rows; the models of transformers are created from a config.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROMPTS, SAMPLES, UPDATES = 32, 8, 300
 
 
 def evolve(model: nn.Module, seconds: float, seed: int, **options: Any) -> int:
-    """Evolution strategies; the number of generations."""
+    """Train by evolution strategies. Return the number of generations."""
 
     def fitness(members: Members, generation: int) -> Tensor:
         return task.right_answers(members, PROMPTS, seed=generation)
@@ -51,7 +51,7 @@ def evolve(model: nn.Module, seconds: float, seed: int, **options: Any) -> int:
 
 
 def reinforce(model: nn.Module, seconds: float, seed: int, lr: float) -> int:
-    """Policy gradient with the mean reward of a prompt's answers for its baseline; the number of updates."""
+    """Train by policy gradient with a prompt's mean reward as baseline. Return the number of updates."""
     generator, optimizer = torch.Generator().manual_seed(seed), torch.optim.Adam(model.parameters(), lr=lr)
     ends, updates = time.monotonic() + seconds, 0
     while time.monotonic() < ends:
@@ -93,7 +93,7 @@ METHODS: dict[str, Callable[..., int]] = {
 
 
 def train(seconds: float, seeds: list[int]) -> None:
-    """Every method from the same model of each seed."""
+    """Train every method from the same model of each seed."""
     torch.set_num_threads(1)
     for seed in seeds:
         torch.manual_seed(seed)
@@ -110,7 +110,7 @@ def train(seconds: float, seeds: list[int]) -> None:
 
 
 def table() -> str:
-    """Shares of right answers after each method, and before, a column for each seed."""
+    """Return the accuracy before training and after each method, with a column per seed."""
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
     seeds = sorted({line["seed"] for line in lines})
     names = list(dict.fromkeys(line["method"] for line in lines))
@@ -126,7 +126,7 @@ def table() -> str:
 
 
 class Logits(nn.Module):
-    """A model of transformers that gives its logits alone."""
+    """A model of transformers that returns only its logits."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ def models() -> dict[str, nn.Module]:
 
 @torch.no_grad()
 def speed() -> None:
-    """Print a table: rows a second of plain inference and of members, and their ratio."""
+    """Print rows per second of plain inference and of members, and their ratio."""
     torch.set_num_threads(1)
     print("| model | parameters | members x rows x signs | plain, ms | members, ms | ratio |")
     print("| --- | --- | --- | --- | --- | --- |")

@@ -3,7 +3,7 @@
     python benchmarks/large.py [--population 1000] [--perturbation low-rank:1]
 
 Seven layers of 2700 by 2700, two workers, two generations, SGD without momentum; then the same with a
-module of 729 parameters, whose memory is what Python and torch take. Proportional memory, which counts
+module of 729 parameters, whose memory is that of Python and torch. Proportional memory, which counts
 shared memory once, sampled twenty times a second. Printed: peaks above the small module's, in parameters
 of four bytes.
 """
@@ -27,7 +27,7 @@ LAYERS, WIDTH = 7, 2700
 
 
 def fitness(module: nn.Module, seed: int) -> float:
-    """A number that costs nothing: this is about memory."""
+    """Return a constant, because only memory is measured."""
     return float(module[0].weight[0, 0]) + seed % 7
 
 
@@ -41,7 +41,7 @@ def evolve(large: bool, population: int, perturbation: str) -> None:
 
 
 def processes(master: psutil.Process) -> list[psutil.Process]:
-    """The master and all below it; none once it has ended."""
+    """Return the master and its descendants; empty after it has ended."""
     try:
         return [master, *master.children(recursive=True)]
     except psutil.Error:
@@ -49,7 +49,7 @@ def processes(master: psutil.Process) -> list[psutil.Process]:
 
 
 def peaks(large: bool, population: int, perturbation: str) -> dict[str, list[int]]:
-    """Peak bytes of the master, and of each of its workers, of a run in a process of its own."""
+    """Return peak bytes of the master and of each worker, for a run in a separate process."""
     words = [
         sys.executable,
         __file__,

@@ -1,8 +1,8 @@
-"""Long learning runs on pixels, memory and PyBullet: keeps what they left behind, and makes their table.
+"""Long learning runs on pixels, memory and PyBullet: store their results, and make their table.
 
     python benchmarks/learning.py RUN ...   # evaluates runs, copies their files to results/learning
 
-A run is made by `escalade train ENV --seconds N`. Kept are its config, progress.csv and curve, and an
+A run comes from `escalade train ENV --seconds N`. Its config, progress.csv and curve are stored, and an
 evaluation of its best policy over fresh episodes, evaluation.json. tables.py makes the table.
 """
 
@@ -25,7 +25,7 @@ from escalade.storage.run_folder import RunFolder
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results" / "learning"
-# What a run of each is asked to reach, by the mean of an evaluation.
+# Target of each run, as the mean of an evaluation.
 BARS = {
     "ALE/Pong-v5": -10.0,
     "ALE/SpaceInvaders-v5": 400.0,
@@ -36,7 +36,7 @@ BARS = {
 
 
 def keep(run: Path, episodes: int, checkpoint: str) -> None:
-    """Evaluate the run's best or latest policy and copy what shows how it learnt."""
+    """Evaluate the run's best or latest policy, and copy the files of its learning curve."""
     result = escalade.evaluate(run, episodes=episodes, checkpoint=checkpoint)
     folder = KEPT / run.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def keep(run: Path, episodes: int, checkpoint: str) -> None:
 
 
 def row(folder: Path) -> dict[str, Any]:
-    """What the table says of a kept run; its config may hold options that have gone since."""
+    """Return the table row of a stored run, whose config may hold retired options."""
     config = tomllib.loads((folder / "config.toml").read_text())
     progress = read_progress(folder / "progress.csv")
     evaluation = json.loads((folder / "evaluation.json").read_text())
@@ -86,7 +86,7 @@ def row(folder: Path) -> dict[str, Any]:
 
 
 def table() -> str:
-    """A row for each run that is kept, in Markdown."""
+    """Return a Markdown table with a row for each stored run."""
     rows = [row(folder) for folder in sorted(KEPT.iterdir())]
     return presets.markdown(list(rows[0]), [[str(cell) for cell in one.values()] for one in rows])
 

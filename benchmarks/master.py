@@ -1,8 +1,8 @@
-"""What the process that trains costs while its workers wait for it.
+"""Time that the training process takes while its workers wait.
 
     python benchmarks/master.py
 
-First: processor time of that process for each member of a generation, with workers that answer at once
+First: processor time of that process for each member of a generation, with workers that return at once
 (10,000 members of 114 parameters, every piece of the generation loop but checkpoints). Then: the share
 of a CartPole generation's wall time that is spent outside of ``engine.run``, with real workers (128
 members). Medians over generations, evaluations left out.
@@ -32,7 +32,7 @@ from escalade.training.policy_objective import PolicyObjective
 
 @dataclass(frozen=True)
 class Instant:
-    """Makes work that hands in made-up episodes, as wide as real ones, as fast as it is asked."""
+    """Create work that immediately returns made-up episodes as wide as real ones."""
 
     observation: int
 
@@ -92,7 +92,7 @@ def config(population: int, generations: int) -> Config:
 
 
 def generations(config: Config, parts: Parts, engine: Engine) -> list[tuple[float, float, float]]:
-    """Wall seconds, processor seconds and seconds in ``engine.run`` of every generation but the first."""
+    """Return wall, processor and ``engine.run`` seconds of every generation except the first."""
     timed, moments = Timed(engine), []
 
     def now(view: Any) -> None:

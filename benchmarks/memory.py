@@ -3,8 +3,8 @@
     python benchmarks/memory.py [FLAGS OF escalade train ...]
 
 By default a policy of a million parameters and a population of 1,000 on HalfCheetah-v5. Two sums
-over the process tree, sampled ten times a second: resident memory, which counts what processes
-share once for each of them, and proportional memory, which counts it once.
+over the process tree, sampled ten times a second: resident memory, which counts shared pages once per
+process, and proportional memory, which counts them once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEFAULT += ["--hidden", "1000,1000", "--generations", "2", "--max-episode-steps"
 
 
 def total(process: psutil.Process) -> tuple[int, int]:
-    """Resident and proportional bytes of a process and all below it."""
+    """Return resident and proportional bytes of a process and its descendants."""
     resident = proportional = 0
     for member in [process, *process.children(recursive=True)]:
         try:

@@ -1,13 +1,13 @@
-"""``escalade.optimize(noisy=True)`` beside pycma's noise handler, on three functions in 10 dimensions.
+"""``escalade.optimize(noisy=True)`` compared with pycma's noise handler on three functions in 10 dimensions.
 
     pip install escalade cma
     python benchmarks/noisy.py --budget 10000  # prints Markdown; one core, minutes
 
 Additive noise is normal with standard deviation 1; multiplicative noise is a normal factor with mean 1 and
-standard deviation 0.5. A cell is the geometric mean of the function's true value at the answer of 15 seeds.
-Every way begins at the same points, uniform in [-3, 3], with a first sigma of 1, and has the same number of
-evaluations. The last columns are the digits that ``noisy=True`` gains: the mean of log10(peer / noisy=True)
-with its standard error.
+standard deviation 0.5. A cell is the geometric mean of the function's true value at the returned point of 15
+seeds. Every method starts at the same points, uniform in [-3, 3], with a first sigma of 1, and has the same
+number of evaluations. The last columns are the digits gained by ``noisy=True``: the mean of log10(peer /
+noisy=True) with its standard error.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def pycma(function: Noisy, x0: Any, budget: int, seed: int, evaluations: Any = N
     options = {"seed": seed + 1, "maxfevals": budget, "verbose": -9, "verb_log": 0, **more}
     handler = evaluations and cma.NoiseHandler(DIMENSION, evaluations)
     _, es = cma.fmin2(function, x0, 1.0, options, noise_handler=handler)
-    return es.result.xfavorite  # the mean: pycma's own recommendation where there is noise
+    return es.result.xfavorite  # the mean, which pycma recommends for noisy functions
 
 
 OURS: dict[str, Callable[..., Any]] = {"`noisy=True`": lambda *search: ours(*search, noisy=True).best}
@@ -99,7 +99,7 @@ VARIANTS: dict[str, Callable[..., Any]] = {
 
 
 def digits(way: Callable[..., Any], name: str, noise: str, budget: int) -> Any:
-    """log10 of the true value at each seed's answer, shape (15,)."""
+    """Return log10 of the true value at each seed's returned point, shape (15,)."""
     found = []
     for seed in range(SEEDS):
         function, rng = Noisy(name, noise, seed), np.random.default_rng(1000 + seed)

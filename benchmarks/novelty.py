@@ -1,4 +1,4 @@
-"""Novelty search beside evolution strategies: where returns are a trap, where they say nothing, elsewhere.
+"""Novelty search compared with evolution strategies on deceptive, sparse and ordinary returns.
 
     python benchmarks/novelty.py run maze [--methods none ns ...] [--seeds 1 2 ...] [--seconds 300]
     python benchmarks/novelty.py table
@@ -7,8 +7,8 @@
 
 A run ends when an evaluation of the centre, confirmed by 100 episodes, reaches the target, or after the
 seconds or the steps. Rows go to results/novelty.jsonl; `table` prints them by task and method. `picture`
-draws where the centres of the maze's runs ended, and those of the trap's with the curves of their returns.
-`cost` prints what an archive of 100,000 behaviours adds to a generation of CartPole with 128 members.
+draws the end points of the centres in the maze and in the trap, with the trap's curves of returns. `cost`
+prints the time that an archive of 100,000 behaviours adds to a generation of CartPole with 128 members.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ TASKS: dict[str, dict[str, Any]] = {
 
 
 def with_centres(method: str, centres: int) -> str:
-    """The option ``novelty`` for this method with so many centres."""
+    """Return the option ``novelty`` of a method with this number of centres."""
     return f"{method}{',' if ':' in method else ':'}centres={centres}"
 
 
 def run(task: str, method: str, seed: int, **chosen: Any) -> dict[str, Any]:
-    """One run; what is kept of it. ``chosen``: seconds, env_steps, workers, centres."""
+    """Run once and return its row. ``chosen``: seconds, env_steps, workers, centres."""
     centres = chosen.pop("centres") if method != "none" else 1
     asked = {"task": task, "method": method, "seed": seed, "centres": centres, "workers": chosen["workers"]}
     options = dict(TASKS[task])
@@ -93,14 +93,14 @@ def run(task: str, method: str, seed: int, **chosen: Any) -> dict[str, Any]:
 
 
 def archive(folder: RunFolder) -> list[list[int]]:
-    """Behaviours of the centres of a run, every n-th, at most 100; none where nothing was searched for."""
+    """Return every n-th behaviour of a run's centres, at most 100; empty without novelty search."""
     tensors, _ = read(max(folder.path.glob("checkpoints/*.safetensors")))
     found = tensors.get("novelty.archive", np.zeros((0, 2)))
     return found[:: max(1, len(found) // 100)].round(1).tolist()
 
 
 def table() -> str:
-    """For each task and method: runs that solved it, medians of theirs, and what the others reached."""
+    """Return, by task and method, the solved runs, their medians, and the returns of the others."""
     rows = [
         ["task", "search", "centres", "solved", "median seconds", "median env steps", "best of the others"]
     ]
@@ -123,17 +123,17 @@ def table() -> str:
 
 
 def results() -> list[dict[str, Any]]:
-    """The rows of all runs."""
+    """Return the rows of all runs."""
     return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
 def kind(method: str) -> str:
-    """The method without its options."""
+    """Return the method without its options."""
     return method.partition(":")[0]
 
 
 def name(method: str) -> str:
-    """The method with its options, for people."""
+    """Return a readable name of the method with its options."""
     options = method.partition(":")[2]
     return "evolution strategy" if method == "none" else f"{kind(method).upper()}-ES {options}".strip()
 
@@ -162,12 +162,12 @@ def picture() -> None:
 
 
 def by_kind(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Rows of the evolution strategy, of NS-ES, of NSR-ES and of NSRA-ES."""
+    """Return rows of the evolution strategy, NS-ES, NSR-ES and NSRA-ES."""
     return [[line for line in lines if kind(line["method"]) == kind(method)] for method in METHODS]
 
 
 def draw_ends(axes: Any, found: list[dict[str, Any]]) -> None:
-    """Where centres were on the way, from dark to light, and each run's last one."""
+    """Draw end points of the centres over time, from dark to light, and each run's last one."""
     centres = np.array([end for line in found for end in line["archive"]]).reshape(-1, 2)
     order = np.concatenate([np.linspace(0, 1, len(line["archive"])) for line in found])
     axes.scatter(*centres.T, s=4, c=order, cmap="viridis")
@@ -176,7 +176,7 @@ def draw_ends(axes: Any, found: list[dict[str, Any]]) -> None:
 
 
 def draw_trap(above: Any, below: Any, found: list[dict[str, Any]]) -> None:
-    """The U from above, x to the right, with the ends of centres; their returns by steps."""
+    """Draw the U from above, x to the right, with the centres' end points, and their returns by steps."""
     x, y = [trap.OPENING, trap.BACK, trap.BACK, trap.OPENING], np.array([1, 1, -1, -1]) * trap.HALF_WIDTH
     above.plot(x, y, color="0.25", linewidth=3)
     draw_ends(above, found)
@@ -194,7 +194,7 @@ def draw_trap(above: Any, below: Any, found: list[dict[str, Any]]) -> None:
 
 
 def cost() -> str:
-    """Time of the archive in a generation, and of the generation."""
+    """Print the time of the archive in a generation, and of the generation."""
     drawn = np.random.default_rng(1)
     search = Novelty(NoveltyOptions("nsr:k=10"))
     known = drawn.normal(size=(10_000, 2)).astype(np.float32)

@@ -1,9 +1,9 @@
-"""Restarts, bounds and cost of ``escalade.optimize`` beside pycma's own.
+"""Restarts, bounds and cost of ``escalade.optimize``, compared with pycma.
 
     pip install escalade cma cmaes
-    python benchmarks/optimize.py restarts --output restarts.jsonl     # one core; goes on where it stopped
+    python benchmarks/optimize.py restarts --output restarts.jsonl     # one core; resumable
     python benchmarks/optimize.py table restarts.jsonl                 # its Markdown
-    python benchmarks/optimize.py bounds                               # ways to keep a search in its bounds
+    python benchmarks/optimize.py bounds                               # three methods for bounds
     OMP_NUM_THREADS=1 python benchmarks/optimize.py cost               # CPU time of a call and an evaluation
 
 A run succeeds when it finds a value within 1e-8 of the minimum (1e-6 on Schwefel's function, whose values
@@ -68,7 +68,7 @@ class Problem:
     high: float
     sigma: float
     bounded: bool = False
-    """Whether that box is also the bounds."""
+    """Return whether that box is also the bounds."""
     precision: float = 1e-8
 
 
@@ -130,7 +130,7 @@ PEERS = {"escalade": ours, "pycma": pycma}
 
 
 def restarts(output: Path, functions: list[str], dimensions: list[int]) -> None:
-    """Run what ``output`` does not hold yet of these; a line of JSON a run."""
+    """Run the restarts missing in ``output``, and append a line of JSON per run."""
     done = [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
     known = {(r["problem"], r["dimension"], r["kind"], r["seed"], r["who"]) for r in done}
     for dimension, seed, name, kind, who in itertools.product(
@@ -149,7 +149,7 @@ def restarts(output: Path, functions: list[str], dimensions: list[int]) -> None:
 
 
 def table(path: Path) -> None:
-    """Print the Markdown of what :func:`restarts` wrote."""
+    """Print the results of :func:`restarts` in Markdown."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     print("| function | dimension | restarts | runs | successes | pycma's | ERT | pycma's | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -206,7 +206,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def in_the_box(way: str, strategy: str, function: Any, seed: int, table: NoiseTable) -> float:
-    """Evaluations until the best is within 1e-6 of the minimum in [0, 1]^10; infinity after 50,000."""
+    """Return evaluations until the best is within 1e-6 of the minimum in [0, 1]^10; infinity after 50,000."""
     box = Bounds((0, 1), 10)
     start = np.random.default_rng(seed).uniform(0.2, 0.8, 10)
     start = box.invert(start) if way == "transformation" else start
@@ -231,7 +231,7 @@ def in_the_box(way: str, strategy: str, function: Any, seed: int, table: NoiseTa
 
 
 def bounds(strategies: list[str]) -> None:
-    """Print a table of ways to keep a search in its bounds."""
+    """Print a table of methods for bounds."""
     ways, noise = ("transformation", "reflection", "clipping"), NoiseTable(0, 2**22)
     print("| strategy | function |", " | ".join(ways), "|")
     print("| --- | --- |", " | ".join("---" for _ in ways), "|")
@@ -300,7 +300,7 @@ WAYS: dict[str, Callable[[int, int, int], int]] = {
 
 
 def cost(dimensions: list[int], budget: int, rounds: int) -> None:
-    """Print tables of CPU time: of calls of 12 evaluations, and of an evaluation in long runs."""
+    """Print CPU times of calls with 12 evaluations, and per evaluation in long runs."""
     print(
         "| dimension | variant | call of 12, ms | per evaluation, us | relative to pycma |\n"
         + "| --- " * 5

@@ -1,4 +1,4 @@
-"""What four parts of the training process cost, here and in version 0.1.0.
+"""Time of four parts of the training process, here and in version 0.1.0.
 
     python benchmarks/parts.py
     PYTHONPATH=CHECKOUT_OF_0.1.0/src python benchmarks/parts.py

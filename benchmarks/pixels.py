@@ -1,10 +1,10 @@
-"""What a step and a reset of Atari cost by four ways, and whether EnvPool's CarRacing is Gymnasium's.
+"""Time of an Atari step and reset in four implementations; equality of EnvPool's and Gymnasium's CarRacing.
 
     python benchmarks/pixels.py [--steps 200] [--rounds 3]
 
 Atari: eight episodes at once, greyscale 84 x 84, four frames skipped, the last two pooled, four stacked,
-up to 30 no-ops, no sticky actions; each episode begins with a seed of its own, as a rollout needs it. Times
-are those of the processor, in one process, so that other work on the machine moves them less. Prints tables
+up to 30 no-ops, no sticky actions; each episode has its own seed, as rollouts require. Times are
+processor times of one process, which other work on the machine affects less. Prints tables
 in Markdown.
 """
 
@@ -46,7 +46,7 @@ def ale_vector(env: str) -> Turn:
 
 
 def envpool_wave(env: str) -> Turn:
-    """A fresh pool a wave: EnvPool takes seeds only when it is made."""
+    """Create a new pool for each wave, because EnvPool takes seeds only at creation."""
     import envpool
 
     name, pools = env.removeprefix("ALE/"), []
@@ -93,7 +93,7 @@ def atari(env: str, steps: int, rounds: int) -> None:
 
 
 def car_racing(steps: int = 50) -> None:
-    """The same actions in both. Tracks differ, as generators do; what a field is painted in need not."""
+    """Play the same actions in both. Tracks differ with the generators; the colours need not."""
     import envpool
 
     with quiet():

@@ -1,12 +1,12 @@
-"""Populations of one size and populations that grow: returns after a short time, and steps until solved.
+"""Fixed and growing populations: returns after a short time, and steps until solved.
 
     taskset -c 0 python benchmarks/populations.py returns [TASK ...] [--candidates NAME ...] [--seeds 1 2 3 4]
     taskset -c 0 python benchmarks/populations.py steps [TASK ...] [--candidates NAME ...] [--seeds 1 2 3 4]
 
-All else is as it is without a preset. ``returns`` runs each of default_returns.py's tasks for 30 seconds of
-this one process, and then 30 fresh episodes; ``steps`` runs tasks of peers/tasks.toml until they are solved,
-150 seconds at most. Adds a line to results/populations.jsonl for each run that is not there yet; tables.py
-makes the tables.
+All other options are those without a preset. ``returns`` runs each of default_returns.py's tasks for 30
+seconds of this one process, and then 30 fresh episodes; ``steps`` runs tasks of peers/tasks.toml until they
+are solved, 150 seconds at most. Adds a line to results/populations.jsonl for each run that is not there yet;
+tables.py makes the tables.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "16 to 64, step 0.05 to 0.1": _GROWS | {"lr": "linear:0.05:0.1:64"},
     "16 to 64, step 0.07 to 0.1": _GROWS | {"lr": "linear:0.07:0.1:64"},
 }
-"""A step of 0.1 where nothing else is said; what grows does so in 64 generations."""
+"""Unless stated otherwise, the step is 0.1. Populations grow over 64 generations."""
 TASKS = {
     "returns": default_returns.TASKS,
     "steps": (
@@ -51,12 +51,12 @@ Line = dict[str, Any]
 
 
 def read(what: str) -> list[Line]:
-    """All runs of one kind, ``returns`` or ``steps``."""
+    """Return all runs of one kind, ``returns`` or ``steps``."""
     return [line for line in presets.lines_of(RESULTS) if line["what"] == what]
 
 
 def run(what: str, candidate: str, task: str, seed: int) -> Line:
-    """One run from its start to its end; its line."""
+    """Run once and return the result line."""
     options, seconds = CANDIDATES[candidate], SECONDS[what]
     line = {"what": what, "candidate": candidate, "task": task, "seed": seed, "limit": seconds}
     if what == "steps":
@@ -70,7 +70,7 @@ def run(what: str, candidate: str, task: str, seed: int) -> Line:
 
 
 def table(what: str, lines: list[Line]) -> str:
-    """A row for each task, a column for each candidate: mean returns, or the steps of each seed."""
+    """Return a row per task and a column per candidate: mean returns, or the steps of each seed."""
     rows = []
     names = [name for name in CANDIDATES if any(line["candidate"] == name for line in lines)]
     for task in TASKS[what]:

@@ -2,10 +2,10 @@
 
     python benchmarks/presets.py [ENV ...] [--backends auto gymnasium] [--seeds 0 1 2 ...] [--target 4800]
 
-Starts the real command, as a user would, with two workers, and adds a line to results/presets.jsonl for each
-run; what is there already for the same settings is not run again. tables.py makes the tables.
-Seeds are 0 to 9, and 1 to 3 where ten would take hours. ``--target`` asks for more than the preset does.
-With ``--busy``, seconds are left out, as they say nothing on a machine that does other work too.
+Starts the real command with two workers, and adds a line to results/presets.jsonl for each run. Existing runs
+with the same settings are not repeated. tables.py makes the tables.
+Seeds are 0 to 9, or 1 to 3 if ten would take hours. ``--target`` replaces the preset's target.
+With ``--busy``, seconds are omitted, because other work on the machine makes them meaningless.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ SECONDS = {
     "Ant-v5": 2400.0,
     "Humanoid-v5": 7200.0,
 }
-"""Of training, after which a run is given up; elsewhere 120."""
+"""Time limits of training; 120 for all others."""
 Line = dict[str, Any]
 Key = tuple[str, float, str]
 """Preset, target and backend: what a row of the table is about."""
 
 
 def seeds_of(env: str) -> tuple[int, ...]:
-    """The seeds that a preset is measured with: three where ten would take hours."""
+    """Return the seeds for a preset: three if ten would take hours."""
     return (1, 2, 3) if env in LONG else tuple(range(10))
 
 
 def limit_of(env: str) -> float:
-    """Seconds of training after which a run is given up."""
+    """Return the time limit of training in seconds."""
     return SECONDS.get(env, 120.0)
 
 
 def target_of(env: str) -> float:
-    """The target that the preset itself has."""
+    """Return the preset's own target."""
     return float(presets.read(env).options["target_return"])
 
 
 def solve(env: str, target: float, backend: str, seed: int, seconds: float) -> Line:
-    """One run: what its summary says, and the seconds from process start until summary.json is there."""
+    """Run once. Return its summary, and the seconds from process start to summary.json."""
     options = _options(env)
     words = [options["env"], "--preset", env, "--seed", seed, "--workers", 2, "--backend", backend]
     spent, found = timed(*words, "--target-return", target, "--seconds", seconds)
@@ -67,7 +67,7 @@ def solve(env: str, target: float, backend: str, seed: int, seconds: float) -> L
 
 
 def timed(*words: object) -> tuple[float, dict[str, Any]]:
-    """Seconds of ``escalade train`` with these words until its summary is there, and the summary."""
+    """Run ``escalade train`` with these words. Return the seconds to its summary, and the summary."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "escalade", "train", *map(str, words), "--run-dir", f"{folder}/run"]
         began = time.monotonic()
@@ -85,7 +85,7 @@ def _today() -> str:
 
 
 def read() -> list[Line]:
-    """All lines of runs with the settings that the presets have now."""
+    """Return the lines of all runs with the presets' present settings."""
     # Runs of before 2026-11-27 have no head: the best action was the only choice.
     return [
         line
@@ -95,20 +95,20 @@ def read() -> list[Line]:
 
 
 def lines_of(file: Path) -> list[Line]:
-    """The runs that a file of results holds; none where there is no file."""
+    """Return the runs in a results file, or an empty list if the file does not exist."""
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """A table."""
+    """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _options(env: str, head: str | None = None) -> dict[str, Any]:
-    """The preset's options as JSON has them, those of its strategy alone among the others.
+    """Return the preset's options as in JSON, with the strategy's options at the top level.
 
-    Without a ``head`` of its own, it has the given one.
+    ``head`` is used if the preset does not set one.
     """
     options: dict[str, Any] = json.loads(json.dumps(presets.read(env).options))
     options = options if head is None else {"head": head} | options
@@ -116,12 +116,12 @@ def _options(env: str, head: str | None = None) -> dict[str, Any]:
 
 
 def key_of(line: Line) -> Key:
-    """The row that a run belongs to."""
+    """Return the key of a run's table row."""
     return line["env"], line["target"], line["asked"]
 
 
 def measure(key: Key, seeds: list[int], seconds: float, busy: bool) -> None:
-    """Run what has not been run yet."""
+    """Run all missing measurements."""
     done = {line["seed"] for line in read() if key_of(line) == key}
     for seed in seeds:
         if seed in done:
@@ -134,7 +134,7 @@ def measure(key: Key, seeds: list[int], seconds: float, busy: bool) -> None:
 
 
 def result_of(lines: list[Line]) -> dict[str, Any]:
-    """Medians and the worst over the runs that solved it."""
+    """Return medians and worst values over the solved runs."""
     solved = [line for line in lines if line["solved"]]
     result: dict[str, Any] = {"seeds": len(lines), "solved": len(solved)}
     if not solved:
@@ -153,7 +153,7 @@ def result_of(lines: list[Line]) -> dict[str, Any]:
 
 
 def groups() -> dict[Key, list[Line]]:
-    """The runs of each preset, target and backend, by seed."""
+    """Return the runs of each preset, target and backend, by seed."""
     found: dict[Key, list[Line]] = {}
     for line in sorted(read(), key=lambda line: (*key_of(line), line["seed"])):
         found.setdefault(key_of(line), []).append(line)
@@ -175,7 +175,7 @@ TITLES = {
 
 
 def row(key: Key, lines: list[Line]) -> dict[str, str]:
-    """What a table says of a preset, target and backend."""
+    """Return the table row of a preset, target and backend."""
     env, target, backend = key
     result = result_of(lines)
     words = {key: f"{value:,}" for key, value in result.items() if isinstance(value, int | float)}
@@ -190,7 +190,7 @@ def row(key: Key, lines: list[Line]) -> dict[str, str]:
 
 
 def table(backends: tuple[str, ...], left_out: tuple[str, ...] = ()) -> str:
-    """The presets on these backends, in Markdown."""
+    """Return a Markdown table of the presets on these backends."""
     columns = [key for key in TITLES if key not in left_out]
     rows = [row(key, lines) for key, lines in groups().items() if key[2] in backends]
     return markdown(
@@ -199,13 +199,13 @@ def table(backends: tuple[str, ...], left_out: tuple[str, ...] = ()) -> str:
 
 
 def results() -> dict[str, dict[str, Any]]:
-    """What belongs into each preset's ``[result]``: runs to its target on the backend that ``auto`` takes."""
+    """Return each preset's ``[result]``: runs to its target on the backend of ``auto``."""
     own = {key[0]: lines for key, lines in groups().items() if key == (key[0], target_of(key[0]), "auto")}
     return {env: result_of(lines) for env, lines in own.items()}
 
 
 def write_result(env: str, result: dict[str, Any]) -> None:
-    """Put a result into a preset's file."""
+    """Write a result into a preset's file."""
     path = FOLDER / f"{env}.toml"
     kept = re.split(r"^\[result\]\n", path.read_text(), flags=re.MULTILINE)[0].rstrip() + "\n"
     lines = [f"{key} = {json.dumps(value)}" for key, value in result.items()]
@@ -213,7 +213,7 @@ def write_result(env: str, result: dict[str, Any]) -> None:
 
 
 def _measured() -> list[str]:
-    """The presets whose results are kept: those that have one, or are named."""
+    """Return the presets with results: those that have one, or are named."""
     return [name for name in presets.names() if presets.read(name).result is not None]
 
 
@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("environments", nargs="*", default=_measured())
     parser.add_argument("--backends", nargs="*", default=["auto", "gymnasium"])
     parser.add_argument("--seeds", type=int, nargs="*", help="0 to 9, or 1 to 3 where ten would take hours")
-    parser.add_argument("--target", type=float, help="the preset's own, unless it is given")
+    parser.add_argument("--target", type=float, help="default: the preset's own")
     parser.add_argument("--seconds", type=float, help="give up after this much training: 120 to 7200")
     parser.add_argument("--busy", action="store_true", help="leave seconds out")
     arguments = parser.parse_args()

@@ -3,8 +3,8 @@
     python benchmarks/ray_bits.py [perturbation=low-rank:1]
     python benchmarks/ray_bits.py behaviour=observation:0,1 novelty=nsra:k=3,patience=1,centres=3
 
-Options of the runs are given as a config file has them. The nodes are Ray's own multi-node test cluster, on
-this machine; its head has no room for workers. Prints a Markdown table and exits with 1 where a digest
+Options use the names and values of a config file. The nodes are Ray's own multi-node test cluster, on
+this machine; its head has no room for workers. Prints a Markdown table, and exits with 1 if a digest
 differs.
 """
 
@@ -34,7 +34,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 
 def digest(folder: Path, **options: Any) -> str:
-    """``params_sha256`` of a run."""
+    """Return ``params_sha256`` of a run."""
     from escalade import train
 
     return str(train(run_dir=folder, verbose=False, **OPTIONS, **options).summary["params_sha256"])

@@ -1,11 +1,11 @@
-"""A run on a cluster that is being torn down and built up, against one that nobody disturbs.
+"""A run on a cluster with killed and replaced nodes, compared with an undisturbed run.
 
     python benchmarks/ray_faults.py --seconds 1800 --seed 1 --driver-kills 5
 
 Starts a Ray cluster of several nodes on this machine, trains on it from a process of its own, and every
 few seconds kills a worker process, or a whole node (and adds another later), or the driver (and lets
-``escalade resume`` go on). Then it ends the run with Ctrl-C, runs as many generations again in one
-process that nobody disturbs, and compares: the digest, and that progress.csv counts every generation and
+``escalade resume`` continue). It then stops the run with Ctrl-C, runs as many generations undisturbed in one
+process, and compares the two: the digest, and that progress.csv counts every generation and
 every member once.
 """
 
@@ -37,7 +37,7 @@ ENDLESS = 10**9
 
 
 class Faulty:
-    """A cluster, a run on it, and a generator of what goes wrong."""
+    """A cluster, a run on it, and a generator of faults."""
 
     def __init__(self, folder: Path, seed: int, nodes: int) -> None:
         from ray.cluster_utils import Cluster
@@ -72,7 +72,7 @@ class Faulty:
             )
 
     def workers(self) -> list[psutil.Process]:
-        """Processes that run our actors: children of a raylet of this cluster's session, and of no other."""
+        """Return the processes of our actors: children of a raylet of this cluster's session."""
         session, found = self.cluster.head_node.get_session_dir_path(), []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -112,7 +112,7 @@ class Faulty:
         return 0
 
     def disturb(self, seconds: float, driver_kills: int, pause: tuple[float, float]) -> None:
-        """Let things go wrong for so long."""
+        """Cause faults for this many seconds."""
         began, kills = time.monotonic(), 0
         while (now := time.monotonic() - began) < seconds:
             assert self.driver is not None
@@ -136,7 +136,7 @@ class Faulty:
             time.sleep(0.1)
 
     def finish(self) -> None:
-        """Undisturbed for one generation more, then Ctrl-C."""
+        """Run one more generation undisturbed, then send Ctrl-C."""
         self.await_generation(self.generations() + 1)
         assert self.driver is not None
         self.driver.send_signal(signal.SIGINT)
@@ -151,7 +151,7 @@ class Faulty:
 
 
 def check(run: Path, folder: Path) -> dict[str, Any]:
-    """Compare the disturbed run with one of as many generations; raises where they differ."""
+    """Compare the run with an undisturbed one of as many generations. Raise if they differ."""
     summary = json.loads((run / "summary.json").read_text())
     generations = summary["generations"]
     with (run / "progress.csv").open(newline="") as file:
@@ -172,7 +172,7 @@ def check(run: Path, folder: Path) -> dict[str, Any]:
 def trial(
     folder: Path, seconds: float, seed: int, driver_kills: int, nodes: int, pause: tuple[float, float]
 ) -> dict[str, Any]:
-    """One run with faults, checked; what happened."""
+    """Run once with faults, check the result, and return the counts of faults."""
     os.environ.update(VARIABLES)
     faulty = Faulty(folder, seed, nodes)
     try:

@@ -1,9 +1,9 @@
-"""Steps a second with the engine ray on one node of this machine, against the engine local.
+"""Steps per second of the engine ray on one node of this machine, compared with the engine local.
 
     python benchmarks/ray_overhead.py
 
-Whole generations of the real training loop, the two engines in turns, each started once and kept; medians
-over the turns, and the ratio that a user pays for the cluster's engine where there is only one machine.
+Whole generations of the real training loop. The two engines alternate, and each is started once. Prints
+medians over the rounds, and the ratio: the cost of the cluster's engine on a single machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from escalade.training.run import Listeners, carry_out
 
 
 class Rates:
-    """Steps and seconds of generations, but for the first, in which workers start."""
+    """Steps and seconds of generations, without the first, in which workers start."""
 
     def __init__(self) -> None:
         self.began = self.steps = 0.0
@@ -38,10 +38,10 @@ class Rates:
             self.rate = (row.env_steps - self.steps) / (time.monotonic() - self.began)
 
     def note(self, text: str) -> None:
-        """Not of interest."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 class Kept:
@@ -64,7 +64,7 @@ class Kept:
 
 
 def turn(config: Config, engine: Any) -> float:
-    """Steps a second of a few generations."""
+    """Return steps per second of a few generations."""
     rates = Rates()
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = new_folder(config.replace(run_dir=str(Path(folder) / "run")))

@@ -1,10 +1,10 @@
-"""How long the loss of a worker's process, or of a node, is felt by a job on a Ray cluster.
+"""Delay of a job on a Ray cluster after the loss of a worker process or a node.
 
     python benchmarks/ray_recovery.py
 
 Two nodes of one worker each, on this machine, and a job of 40 items of 50 milliseconds: one worker, or its
 node, is killed 0.3 seconds after the job began. Prints the seconds until the job is done, without and with a
-loss, and those until both workers work again; a node is replaced by another as soon as the job is done.
+loss, and the seconds until both workers work again. A lost node is replaced as soon as the job is done.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ITEMS, ITEM_SECONDS, KILL_SECONDS = 40, 0.05, 0.3
 
 
 class Sleeps:
-    """Work whose items take a while and say which process and node they ran on."""
+    """Work whose items sleep, and return their process and node."""
 
     def info(self) -> dict[str, Any]:
         return {"slots": 1}
@@ -40,7 +40,7 @@ class Sleeps:
             feed.put(items[0], [items[0] ** 2, os.getpid(), node])
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
     engine = start_engine("ray", Sleeps, 2, elastic=True)
 
     def workers() -> dict[int, str]:
-        """Process ids of both workers, once both work, and their nodes."""
+        """Return process ids and nodes of both workers, once both work."""
         while True:
             found = {pid: node for _, pid, node in engine.run("job", 12).in_order()}
             if len(found) == 2:

@@ -1,4 +1,4 @@
-"""What training costs beyond the simulator, step for step on the same states.
+"""Training time per step beyond the simulator's, on the same states.
 
     python benchmarks/replay.py [ENV ...]
 
@@ -33,7 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 class Recording:
-    """Passes calls on to a vector environment, and remembers them."""
+    """A vector environment that forwards calls and records them."""
 
     def __init__(self, vector: Any) -> None:
         self.vector, self.slots, self.refills = vector, vector.slots, vector.refills

@@ -3,12 +3,12 @@
     python benchmarks/scale.py
     python benchmarks/scale.py --workers 1440 --members 10000 --processes 1 32
 
-What is real: the generation loop, the strategy, the normaliser, the checkpoints and the Ray engine's
-driver, on Humanoid-v5's spaces with about 170,000 parameters. What is not: the workers. A simulated cluster
-answers each chunk after the time that its episodes would take (1,000 steps of 200 microseconds, give or
+Real parts: the generation loop, the strategy, the normaliser, the checkpoints and the Ray engine's
+driver, on Humanoid-v5's spaces with about 170,000 parameters. The workers are simulated: a simulated cluster
+returns each chunk after the time of its episodes (1,000 steps of 200 microseconds, give or
 take 2 %), in simulated time: waiting is skipped, and the driver's own work counts for as long as it took
-(so leave the machine alone meanwhile).
-To this it adds what the driver's machine would spend besides: the calls of Ray (measured here first, with
+(so the machine should be idle).
+To this it adds the other costs of the driver's machine: the calls of Ray (measured here first, with
 real actors), and its network (the centre to every node, the results back).
 """
 
@@ -50,7 +50,7 @@ GENERATIONS = 3
 
 
 class SimulatedCluster:
-    """Workers that answer in simulated time; ``events`` is the queue that the engine listens to."""
+    """Workers that return results in simulated time; ``events`` is the queue that the engine listens to."""
 
     def __init__(self, workers: int, processes: int, call_seconds: float, reply_seconds: float) -> None:
         self.events = self
@@ -86,7 +86,7 @@ class SimulatedCluster:
         heapq.heappush(self._due, (when, self._count, event))
 
     def _transfer(self, size: float) -> float:
-        """When so many bytes have passed the driver's network card."""
+        """Return the time at which the bytes have passed the driver's network card."""
         self.network_free = max(self.network_free, self.now()) + size / BANDWIDTH
         return self.network_free
 
@@ -116,7 +116,7 @@ class SimulatedCluster:
         self._later(begins + took + LATENCY, Reply(worker, chunk, "0", results, took))
 
     def _results(self, items: Sequence[int]) -> Results:
-        """As from rollouts: some episodes report the moments of their observations. Cheap to make up."""
+        """Return made-up rollout results, in which some episodes report observation moments."""
         first = self._chance.randrange(len(self._rows) - len(items) + 1)
         told = [item for item in items if item in self._observed]
         rest = [item for item in items if item not in self._observed]
@@ -176,14 +176,14 @@ class Clock:
         self.times.append((time.monotonic(), cluster.now(), self.in_engine, cluster.simulated_calls))
 
     def note(self, text: str) -> None:
-        """Not of interest."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def simulate(workers: int, members: int, processes: int, calls: tuple[float, float]) -> dict[str, float]:
-    """Medians over generations of a run on so many workers, ``processes`` of them in each actor."""
+    """Return medians over generations of a run, with ``processes`` workers in each actor."""
     config = Config(
         env="Humanoid-v5", engine="ray", population=members, hidden=(268, 268),
         strategy="openai-es", backend="gymnasium", generations=GENERATIONS + 1, eval_every=10**6,
@@ -213,7 +213,7 @@ def simulate(workers: int, members: int, processes: int, calls: tuple[float, flo
 
 
 def ray_calls(calls: int = 1000) -> tuple[float, float]:
-    """Seconds of the driver's thread for a call of Ray and for taking its reply in, medians of five."""
+    """Return median seconds, of five, of the driver's thread for a call of Ray and for its reply."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
     from queue import SimpleQueue
 

@@ -2,11 +2,11 @@
 
     python benchmarks/settings.py Pendulum-v1 target_return=-200 strategy=ars population=32 --seeds 1 2 3
 
-Adds a JSON line to results/settings.jsonl for each seed: what was asked for, and what came out.
-Options are those of a config file and of the strategy, as ``name=value``; nothing but them is set, unless
+Adds a JSON line with the settings and the result to results/settings.jsonl for each seed.
+Options are those of a config file and of the strategy, as ``name=value``. No other option is set, unless
 ``preset=auto`` is one.
-Each seed runs in this process, with the bits of any number of workers. Steps and seeds are what counts; the
-seconds depend on what else the machine did. tables.py makes the table.
+Each seed runs in this process, bit-identical to a run with any number of workers. Steps and seeds matter; the
+seconds depend on other work on the machine. tables.py makes the table.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Line = dict[str, Any]
 
 
 def option(text: str) -> tuple[str, Any]:
-    """``name=value`` as a flag of that name would read it."""
+    """Parse ``name=value`` as the flag of that name does."""
     name, _, value = text.partition("=")
     return name, convert(name, value) if name in OPTIONS else value_of(value)
 
 
 def run(env: str, options: dict[str, Any], seed: int) -> Line:
-    """One run from its start to its end; its line."""
+    """Run once and return the result line."""
     values = {name: value for name, value in options.items() if name != "preset"}
     own = {name: values.pop(name) for name in [*values] if name not in OPTIONS}
     values["strategy_options"] = own
@@ -55,12 +55,12 @@ def run(env: str, options: dict[str, Any], seed: int) -> Line:
 
 
 def read() -> list[Line]:
-    """All runs."""
+    """Return all runs."""
     return presets.lines_of(RESULTS)
 
 
 def table(lines: list[Line]) -> str:
-    """A row for each environment and settings, in the order they were first tried."""
+    """Return a row per environment and settings, in the order of their first run."""
     grouped: dict[str, list[Line]] = {}
     for line in lines:
         settings = {name: value for name, value in line["options"].items() if name != "env_steps"}

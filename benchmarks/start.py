@@ -1,10 +1,10 @@
-"""How long a short run takes around its training: to its first line and generation, its last line, its exit.
+"""Start and exit times of a short run: first line, first generation, last line and exit.
 
     python benchmarks/start.py                              # this checkout
-    python benchmarks/start.py --baseline /path/to/other    # in turns with another checkout's src
+    python benchmarks/start.py --baseline /path/to/other    # alternating with another checkout's src
 
 Medians over the rounds of ``escalade train CartPole-v1`` (its preset, which solves it), in seconds since
-the process was started, beside ``python -c 'import torch'``, which no run can do without.
+the process was started, beside ``python -c 'import torch'``, which every run needs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def torch_seconds() -> float:
 
 
 def timed(source: Path, env: str) -> dict[str, float]:
-    """Seconds from the start of one run to its moments."""
+    """Return the seconds from the start of one run to each of these events."""
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "run" / "progress.csv"
         found: dict[str, float] = {}

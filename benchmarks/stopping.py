@@ -1,11 +1,11 @@
-"""How many runs that learn nothing are called solved, by the mean alone and by the test that Escalade uses.
+"""Runs reported as solved although they learn nothing, by the mean alone and by Escalade's test.
 
     python benchmarks/stopping.py
 
-Returns are drawn from N(0, 5) whatever the policy does, and the target is 1. Each of 40 runs has 300
+Returns are drawn from N(0, 5) independently of the policy, and the target is 1. Each of 40 runs has 300
 generations with an evaluation of 10 episodes in each; one that reaches the target is confirmed by 100 others.
 
-Then how often a confirmation passes where failures are rare: returns of 500 with a chance of 0.95, else 0,
+Then the share of confirmations that pass if failures are rare: returns of 500 with a chance of 0.95, else 0,
 and a target of 475, their mean.
 """
 
@@ -21,7 +21,7 @@ DRAWS = 20_000
 
 
 def solved(seed: int, tested: bool) -> float | None:
-    """The confirmed mean of a run that is called solved; ``tested`` asks each confirmation for its margin."""
+    """Return the confirmed mean of a run reported as solved; ``tested`` requires a margin."""
     random, tries = np.random.default_rng(seed), 0
     for _ in range(GENERATIONS):
         if random.normal(0, DEVIATION, EVALUATION).mean() < TARGET:

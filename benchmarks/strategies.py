@@ -1,4 +1,4 @@
-"""Every strategy on five control tasks: one budget of steps, a linear policy, 64 members, else its defaults.
+"""Every strategy on five control tasks, with one step budget, a linear policy, 64 members and its defaults.
 
     python benchmarks/strategies.py run [--tasks TASK ...] [--strategies NAME ...] [--seeds 1 2 3]
     python benchmarks/strategies.py cost       # of a generation, in milliseconds and memory
@@ -6,7 +6,7 @@
 
 ``run`` adds a line to results/strategies.jsonl for each strategy, task and seed that is not there yet. Each
 run takes one process. It ends when 100 fresh episodes of the centre reach the target, or after BUDGET env
-steps of training: so nothing depends on the machine but the seconds. tables.py makes the table.
+steps of training, so only the seconds depend on the machine. tables.py makes the table.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Line = dict[str, Any]
 
 
 def run(strategy: str, task: str, seed: int) -> Line:
-    """One run from its start to its end; its line."""
+    """Run once and return the result line."""
     options = {"strategy": strategy, "target_return": peers.TASKS[task].target, "env_steps": BUDGET}
     options |= {"policy": "linear", "population": 64}
     found = settings.run(peers.TASKS[task].env, options, seed)
@@ -56,7 +56,7 @@ def run(strategy: str, task: str, seed: int) -> Line:
 
 
 def table(lines: list[Line]) -> str:
-    """A row for each strategy, the best score first: runs that solved a task, their steps or the return."""
+    """Return a row per strategy, the best score first: solved runs of a task, with steps or the return."""
     rows = []
     for strategy in STRATEGIES:
         runs = {
@@ -73,7 +73,7 @@ def table(lines: list[Line]) -> str:
 
 
 def score(line: Line) -> float:
-    """0 for the return of random actions or less, 1 for the target or more."""
+    """Return 0 for the return of random actions or less, and 1 for the target or more."""
     low, high = TASKS[line["task"]], peers.TASKS[line["task"]].target
     return float(np.clip((line["eval_return_mean"] - low) / (high - low), 0, 1))
 
@@ -89,7 +89,7 @@ def _cell(runs: list[Line]) -> str:
 
 
 def run_all(tasks: list[str], seeds: list[int], strategies: list[str]) -> None:
-    """Every run that is not there yet."""
+    """Run all missing measurements."""
     for task, seed, strategy in itertools.product(tasks, seeds, strategies):
         there = {(line["strategy"], line["task"], line["seed"]) for line in presets.lines_of(RESULTS)}
         if (strategy, task, seed) in there:
@@ -103,7 +103,7 @@ def run_all(tasks: list[str], seeds: list[int], strategies: list[str]) -> None:
 
 
 def picture() -> None:
-    """Members of every strategy in a bent valley, at three generations, and the way of the centre."""
+    """Draw members of every strategy in a bent valley at three generations, and the centre's path."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -146,7 +146,7 @@ def valley(points: Any) -> Any:
 
 
 def cost() -> str:
-    """Milliseconds of ask and tell with 64 members, and what a checkpoint holds, for several dimensions."""
+    """Print milliseconds of ask and tell with 64 members, and checkpoint sizes, for several dimensions."""
     rows = []
     for name, entry in STRATEGIES.items():
         cells = []

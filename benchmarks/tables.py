@@ -1,14 +1,14 @@
-"""The tables and pictures that the README and the pages here show, made from the raw results.
+"""Write the tables and pictures of the README and of these pages from the raw results.
 
     python benchmarks/tables.py            # write them
-    python benchmarks/tables.py --check    # name those that are not what the results say; write nothing
+    python benchmarks/tables.py --check    # list outdated ones without writing
 
 From results/presets.jsonl: presets.md, and each preset's ``[result]``. From results/settings.jsonl:
 settings.md. From results/default_returns.jsonl, default_returns_longer.jsonl, default_returns_clip.jsonl,
 populations.jsonl, defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md and
 its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl: strategies.md.
 From results/worlds.jsonl: worlds.md. From results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. The
-README has the best numbers, of presets.jsonl and determinism.md, and five tasks of presets.jsonl and
+README shows numbers of presets.jsonl and determinism.md, and five tasks of presets.jsonl and
 peers.jsonl.
 """
 
@@ -47,22 +47,22 @@ FIVE = ("CartPole-v1", "LunarLander-v3", "HalfCheetah-v5", "Hopper-v5", "Walker2
 
 
 def filled(text: str, name: str, content: str) -> str:
-    """``text`` with ``content`` between ``<!-- name -->`` and the next end."""
+    """Return ``text`` with ``content`` between ``<!-- name -->`` and the next end."""
     begin = f"<!-- {name} -->\n"
     before, found, rest = text.partition(begin)
     if not found:
-        raise SystemExit(f"there is no {begin.strip()} to fill")
+        raise SystemExit(f"missing marker {begin.strip()}; add it to the page")
     return before + begin + content + END + rest.partition(END)[2]
 
 
 def preset_row(env: str) -> dict[str, str]:
-    """What was measured of a preset with its own target, on the backend of ``auto``."""
+    """Return the results of a preset with its own target on the backend of ``auto``."""
     key = env, presets.target_of(env), "auto"
     return presets.row(key, presets.groups()[key])
 
 
 def best() -> str:
-    """The README's first two reasons: seconds until solved, and bit-identical runs."""
+    """Return the README's first two reasons: seconds until solved, and bit-identical runs."""
     rows = [preset_row(env) for env in BEST]
     assert all(row["solved"] == row["seeds"] for row in rows)
     solved = " and ".join(f"{row['env']} in {row['seconds']} s" for row in rows)
@@ -76,7 +76,7 @@ def best() -> str:
 
 
 def _same_bits() -> tuple[int, int, int, int]:
-    """Runs with the expected digest, all runs, resumes, and killed workers."""
+    """Return the counts of runs with the expected digest, all runs, resumes and killed workers."""
     found = RUN.findall((HERE / "determinism.md").read_text())
     runs = [run for run in found if run[2] != "workers 0"]  # with which the others are compared
     kinds, outcomes = "\n".join(run[2] for run in runs), [run[3] for run in runs]
@@ -86,7 +86,7 @@ def _same_bits() -> tuple[int, int, int, int]:
 
 
 def five() -> str:
-    """Five tasks of the README: the presets alone, then beside the other programs."""
+    """Return the README's five tasks: the presets alone, then compared with the other programs."""
     runs = peers.results()
     programs = peers.that_ran(runs, FIVE)
     rows = []
@@ -98,7 +98,7 @@ def five() -> str:
 
 
 def pages() -> dict[Path, str]:
-    """The pages that hold tables, as the results have them."""
+    """Return the text of every page, with tables from the results."""
     blocks = {
         HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
@@ -144,12 +144,12 @@ def pages() -> dict[Path, str]:
 
 
 def digest() -> str:
-    """Of the results that the picture is made from; the picture carries it."""
+    """Return the digest of the picture's results, which is stored in the picture."""
     return hashlib.sha256(peers.RESULTS.read_bytes()).hexdigest()
 
 
 def outdated() -> list[str]:
-    """What is not as the results have it."""
+    """Return the names of outdated pages, presets and pictures."""
     old = [path.name for path, text in pages().items() if path.read_text() != text]
     old += [name for name, result in presets.results().items() if tuned.read(name).result != result]
     if peers.RESULTS.exists():
@@ -159,7 +159,7 @@ def outdated() -> list[str]:
 
 
 def write() -> None:
-    """Make all of it anew."""
+    """Write all tables, results and pictures."""
     for path, text in pages().items():
         path.write_text(text)
     for env, result in presets.results().items():
@@ -170,7 +170,7 @@ def write() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where one is outdated")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if one is outdated")
     if not parser.parse_args().check:
         write()
     elif old := outdated():

@@ -1,10 +1,10 @@
-"""Whether perturbed networks act differently, with virtual batch normalisation and without it.
+"""Share of different actions of perturbed networks, with and without virtual batch normalisation.
 
     python benchmarks/virtual_batch.py [ENV ...]
 
-The network `openai-atari` and the same layers with biases instead of normalisation are perturbed, and
-each perturbed network is shown frames of random play that are not in the reference batch. `other action`
-is the share of frames on which it acts otherwise than the unperturbed network; `varied action`, the share
+The network `openai-atari` and the same layers with biases instead of normalisation are perturbed, and each
+perturbed network is shown frames of random play that are not in the reference batch. `other action` is the
+share of frames on which its action differs from that of the unperturbed network; `varied action`, the share
 on which it does not take the one action that it takes most often. Means over perturbations and seeds.
 """
 
@@ -35,7 +35,7 @@ Array = NDArray[np.float32]
 
 
 def without_normalisation(network: nn.Sequential) -> nn.Sequential:
-    """The same first weights, with biases of zero where the normalisation was."""
+    """Return the network with the same first weights, and zero biases in place of the normalisation."""
     layers: list[nn.Module] = []
     for layer in network:
         if isinstance(layer, VirtualBatchNorm):
@@ -47,7 +47,7 @@ def without_normalisation(network: nn.Sequential) -> nn.Sequential:
 
 
 def chosen(network: nn.Sequential, frames: Array) -> Callable[[Array], NDArray[np.int64]]:
-    """From parameters to the action on each frame."""
+    """Return the action on each frame for these parameters."""
     forward = batched_network(network, frames.shape[1:]).forward(1)
 
     def act(parameters: Array) -> NDArray[np.int64]:
@@ -58,7 +58,7 @@ def chosen(network: nn.Sequential, frames: Array) -> Callable[[Array], NDArray[n
 
 
 def shares(network: nn.Sequential, frames: Array, sigma: float, seed: int) -> tuple[float, float]:
-    """Share of other actions, and of varied ones."""
+    """Return the share of other actions, and of varied ones."""
     center, act = to_vector(network), chosen(network, frames)
     chance, before = np.random.default_rng(seed), act(center)
     other, varied = [], []
@@ -70,7 +70,7 @@ def shares(network: nn.Sequential, frames: Array, sigma: float, seed: int) -> tu
 
 
 def measure(env: str, init: str, sigma: float) -> list[float]:
-    """Both shares with normalisation, then both without."""
+    """Return both shares with normalisation, then both without."""
     rows = []
     for seed in range(SEEDS):
         config = Config(env=env, policy="openai-atari", init=init, seed=seed, **PIXELS)  # type: ignore[arg-type]

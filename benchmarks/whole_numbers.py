@@ -1,10 +1,10 @@
-"""Evaluations to a target on two problems with many whole numbers, from the issues of pycma, beside pycma.
+"""Evaluations to a target on two problems with many integers from pycma's issues, compared with pycma.
 
     pip install escalade cma
     python benchmarks/whole_numbers.py [--problems ellipsoid sphere] [--seeds 3]
 
 ``ellipsoid``: 30 parameters, every other one whole, pycma's issue 314. ``sphere``: 256 parameters, the first
-244 of them whole, issue 305. A run is one search, with everything else as the packages have it.
+244 of them whole, issue 305. A run is one search with the packages' defaults for all other settings.
 """
 
 from __future__ import annotations

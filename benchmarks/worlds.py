@@ -1,12 +1,12 @@
 """Every id of EnvPool: does it train three generations, evaluate, and go on for a fourth?
 
-    python benchmarks/worlds.py --minutes 40            # goes on where the results end
+    python benchmarks/worlds.py --minutes 40            # continues after an interruption
     python benchmarks/worlds.py --bits                  # one id of every family on 0 and on 2 workers
     python benchmarks/worlds.py --bits --family pgx dmc # of some families
 
 Ids that are one registration in EnvPool (``MyoSuite/X`` and ``X``) are tried once. A family's ids are tried
 in an order drawn by chance, the families in turns: what a run of few minutes has tried is a sample of each.
-Each id has a process of its own, forked from one that has everything imported. Episodes are cut at five
+Each id has its own process, forked from one that has everything imported. Episodes are cut at five
 steps. Raw results: results/worlds.jsonl. The tables of worlds.md: benchmarks/tables.py.
 """
 
@@ -44,14 +44,14 @@ TINY = {
 
 
 def registrations() -> dict[str, list[str]]:
-    """By family: ids with their other names behind them, the first name alone counts."""
+    """Return ids and their aliases by family; only the first name counts."""
     import envpool.registration
 
     specs = envpool.registration.registry.specs
     families: dict[str, dict[str, list[str]]] = {}
     for env_id, registered in specs.items():
         family = families.setdefault(registered[0].removeprefix("envpool.").removeprefix("mujoco."), {})
-        # Gymnasium's id decides where there is one, so such a name is tried by itself.
+        # If Gymnasium has the id, it takes precedence, so such a name is tried separately.
         family.setdefault(f"{gymnasiums(env_id) or ''}{registered}", []).append(env_id)
     return {name: [" ".join(ids) for ids in family.values()] for name, family in families.items()}
 
@@ -63,7 +63,7 @@ def gymnasiums(env_id: str) -> str | None:
 
 
 def tried(env: str, **options: Any) -> dict[str, Any]:
-    """What became of an id."""
+    """The outcome of an id."""
     import escalade
     from escalade.errors import EscaladeError, InputError
 
@@ -135,7 +135,7 @@ def attempt(function: str, env: str) -> dict[str, Any]:
 
 def child(function: str, env: str, answer: Any) -> None:
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as scratch:  # ViZDoom writes a file where it is started
+    with tempfile.TemporaryDirectory() as scratch:  # ViZDoom writes a file into the working folder
         os.chdir(scratch)
         try:
             found = {"tried": tried, "same_bits": same_bits}[function](env)
@@ -158,7 +158,7 @@ def in_turns(families: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 
 def markdown() -> dict[str, str]:
-    """The tables of worlds.md: what was tried by family, what did not pass, and the bits."""
+    """Return the tables of worlds.md: ids tried by family, failures, and bit-identity."""
     lines = results()
     counts, reasons = [], {}
     total = [0] * 5

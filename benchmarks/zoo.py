@@ -1,11 +1,11 @@
-"""The policies that come with the package, made of finished runs of the presets.
+"""Create the policies of the package's zoo from finished runs of the presets.
 
     escalade train CartPole-v1 --seed 1 --run-dir runs/CartPole-v1-1
     python benchmarks/zoo.py runs/CartPole-v1-1 ...
 
-Each run that was solved becomes src/escalade/zoo/PRESET: its policy, its config without what was this
-machine's, and its summary, whose score is that of ``escalade eval``: 100 fresh episodes. A preset has one
-policy, of the first seed from 1 on that solves it; nobody picks the best of many.
+Each solved run becomes src/escalade/zoo/PRESET: its policy, its config without machine-specific options, and
+its summary, whose score is that of ``escalade eval`` over 100 fresh episodes. A preset has one policy: that
+of the first seed from 1 on that solves it, not the best of many.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from escalade.storage.run_folder import ZOO, ZOO_PREFIX, RunFolder
 
 
 def preset_of(env: str, kwargs: dict[str, object]) -> str:
-    """The name of the preset that a run took."""
+    """Return the name of a run's preset."""
     tuned = {name: presets.read(name).options for name in presets.names() if "/" not in name}
     found = [name for name, has in tuned.items() if (has["env"], has.get("env_kwargs", {})) == (env, kwargs)]
     return found[0]
 
 
 def add(run: str) -> str:
-    """Take a run's policy into the zoo; the line that says so."""
+    """Add a run's policy to the zoo and return a message about it."""
     source = RunFolder.open(run)
     config, summary = read_config(source), source.read_summary()
     if not summary["solved"]:

@@ -1,4 +1,4 @@
-"""Actions by chance: what a return of nothing learned is.
+"""Random actions: the return without any learning.
 
 python benchmarks/peers/chance.py TASK [--seed 1]
 """

@@ -1,11 +1,11 @@
-"""Escalade beside Stable-Baselines3's PPO, sb3-contrib's ARS, EvoTorch's PGPE and RLtools' SAC, on two cores.
+"""Escalade compared with PPO (SB3), ARS (sb3-contrib), PGPE (EvoTorch) and SAC (RLtools) on two cores.
 
     python benchmarks/peers/compare.py --peers PEERS/bin/python [--tasks TASK ...] [--seconds 600]
     python benchmarks/peers/compare.py --peers PEERS/bin/python --unseen --cores 0 --seconds 60
 
-PEERS is an environment that was made from requirements.txt. One program runs at a time, in turns, until it
-solves the task (100 fresh episodes) or the seconds are over. Appends a line of JSON for each run to
-../results/peers.jsonl; runs that are there already are not repeated. ../tables.py makes tables and picture.
+PEERS is an environment installed from requirements.txt. One program runs at a time, in turns, until it
+solves the task (100 fresh episodes) or reaches the time limit. Appends a line of JSON for each run to
+../results/peers.jsonl; existing runs are not repeated. ../tables.py makes tables and picture.
 With ``--unseen`` the tasks are those of unseen.toml, without targets, the programs are Escalade without a
 preset, PPO, SBX's SAC, ARS and actions by chance, and the file is ../results/unseen.jsonl. ``--cores`` holds
 a program to some of the machine's, so that two commands may run side by side.
@@ -33,13 +33,13 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
 
 
 def done(file: Path) -> set[tuple[str, str, int]]:
-    """What the file holds already."""
+    """Return the runs in the file."""
     lines = file.read_text().splitlines() if file.exists() else []
     return {(run["task"], run["program"], run["seed"]) for run in map(json.loads, lines)}
 
 
 def run(words: list[Any], seconds: float) -> dict[str, Any]:
-    """One program's evaluations, and whether and when it solved the task."""
+    """Run a program. Return its evaluations, and whether and when it solved the task."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     env = os.environ | QUIET
     process = subprocess.Popen(list(map(str, words)), text=True, env=env, start_new_session=True, **pipes)
@@ -62,7 +62,7 @@ def run(words: list[Any], seconds: float) -> dict[str, Any]:
 
 
 def wanted(given: argparse.Namespace) -> list[tuple[str, int, str]]:
-    """Tasks, seeds and programs that have no run yet, in turns."""
+    """Return the tasks, seeds and programs without a run, in turns."""
     programs, tasks = (UNSEEN_PROGRAMS, UNSEEN) if given.unseen else (PROGRAMS, TASKS)
     each = itertools.product(given.tasks or tasks, given.seeds, dict.fromkeys(given.programs or programs))
     made = done(given.output)
@@ -74,7 +74,7 @@ def wanted(given: argparse.Namespace) -> list[tuple[str, int, str]]:
 
 
 def _has(program: str, task: str) -> bool:
-    """Whether the program can train on the task."""
+    """Return whether the program can train on the task."""
     if program == "rltools_sac":
         return task == "Pendulum-v1"
     return not (program == "sac" and EVERY[task].discrete)
@@ -88,9 +88,7 @@ def main() -> None:
     parser.add_argument("--programs", nargs="+", choices={*PROGRAMS, *UNSEEN_PROGRAMS})
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument(
-        "--cores", help="as taskset has it, such as 0 or 0-1; all of them where it is left out"
-    )
+    parser.add_argument("--cores", help="as for taskset, such as 0 or 0-1 (default: all)")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     given.output = given.output or (UNSEEN_RESULTS if given.unseen else RESULTS)

@@ -1,8 +1,8 @@
-"""Escalade's own command with its preset, told to the comparison as the other programs tell themselves.
+"""Escalade's command with its preset, reported in the format of the other programs.
 
     python benchmarks/peers/escalade_train.py TASK [--seed 1] [--seconds 600]
 
-Evaluations are those that the run makes of itself: rows of progress.csv, stamped as they appear.
+Evaluations are the run's own: rows of progress.csv, stamped as they appear.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from judge import arguments
 
 
 def rows(file: Path) -> list[dict[str, str]]:
-    """Rows of progress.csv that are whole."""
+    """Return the complete rows of progress.csv."""
     if not file.exists():
         return []
     text = file.read_text()

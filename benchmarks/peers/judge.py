@@ -1,4 +1,4 @@
-"""What every program of the comparison is judged by: return against seconds, on the same terms.
+"""Evaluate every program of the comparison by return against seconds, on the same terms.
 
 A program trains, and offers its policy now and then. The judge evaluates it over ten episodes, as often as a
 tenth of the time allows, and over a hundred fresh ones when the ten reach the target. Seconds count from the
@@ -26,7 +26,7 @@ Act = Callable[[Any], Any]
 
 
 def settings(program: str, *keys: str) -> dict[str, Any]:
-    """What PROGRAM.toml holds under the first of ``keys`` and, over it, under the others."""
+    """Return the settings of PROGRAM.toml under the first of ``keys``, overridden by the later ones."""
     table, found = tomllib.loads((HERE / f"{program}.toml").read_text()), {}
     for key in keys:
         found |= table.get(key, {})
@@ -34,7 +34,7 @@ def settings(program: str, *keys: str) -> dict[str, Any]:
 
 
 def arguments() -> Any:
-    """Of the command line of a program."""
+    """Parse the command line of a program."""
     parser = argparse.ArgumentParser()
     parser.add_argument("task", choices=EVERY)
     parser.add_argument("--seed", type=int, default=1)
@@ -45,7 +45,7 @@ def arguments() -> Any:
 
 
 class Done(Exception):
-    """The task is solved, or the time is over."""
+    """Raised when the task is solved or the time is over."""
 
 
 class Judge:
@@ -77,7 +77,7 @@ class Judge:
             raise Done
 
     def evaluate(self, act: Act, episodes: int, env_steps: int) -> float:
-        """The mean return of fresh episodes; it is written, too."""
+        """Return the mean return of fresh episodes, and print it."""
         began, returns = time.time(), []
         while len(returns) < episodes:
             returns += self._ten(act)
@@ -87,7 +87,7 @@ class Judge:
         return mean
 
     def _ten(self, act: Act) -> list[float]:
-        """Returns of as many episodes as there are environments."""
+        """Return the returns of one episode per environment."""
         self._seed += FEW
         seen = [env.reset(seed=self._seed + k)[0] for k, env in enumerate(self._envs)]
         returns, running = np.zeros(FEW), np.ones(FEW, bool)

@@ -1,4 +1,4 @@
-"""EnvPool's environments for programs that step Gymnasium's: one at a time, and kept between episodes."""
+"""EnvPool's environments as single Gymnasium environments, reused between episodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ claim()  # of EnvPool's families, only the one that is needed is imported
 
 
 class KeptWorld(PooledEnv):
-    """Makes its pool once, with the first seed; every later reset goes on with the pool's random numbers."""
+    """Environment whose pool is created once, with the first seed; later resets continue its randomness."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         if self._pool is None:

@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 
 class Shown(BaseCallback):
-    """Shows the policy to the judge after each update."""
+    """Callback that passes the policy to the judge after each update."""
 
     def __init__(self, judge: Judge) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Shown(BaseCallback):
 
 
 def acting(model: Any) -> Any:
-    """The model's deterministic actions."""
+    """Return the model's deterministic actions."""
     scale = model.get_vec_normalize_env()
 
     def act(observations: Any) -> Any:
@@ -45,13 +45,13 @@ def acting(model: Any) -> Any:
 
 
 def environments(task: Any, seed: int, given: dict[str, Any], **normalize: Any) -> Any:
-    """The library's vector of environments, normalised where its settings say so."""
+    """Return the library's vector of environments, normalised if the settings require it."""
     made = make_vec_env(task.make, given.pop("n_envs", 1), seed=seed)
     return VecNormalize(made, **normalize) if given.pop("normalize", False) else made
 
 
 def falling(value: Any) -> Any:
-    """ "lin_X" as a schedule from X to 0; anything else as it is."""
+    """Return "lin_X" as a schedule from X to 0, and any other value unchanged."""
     if not isinstance(value, str):
         return value
     start = float(value.removeprefix("lin_"))
@@ -59,7 +59,7 @@ def falling(value: Any) -> Any:
 
 
 def policy_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Of the policy, with its activation as a class."""
+    """Return the policy's options, with its activation as a class."""
     options = dict(given.pop("policy", {}))
     if "activation_fn" in options:
         options["activation_fn"] = getattr(torch.nn, options["activation_fn"])

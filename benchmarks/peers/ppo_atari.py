@@ -1,9 +1,9 @@
-"""PPO of Stable-Baselines3 on a game of ALE's, for so many minutes of one core; prints a row for atari.jsonl.
+"""PPO of Stable-Baselines3 on an ALE game with a time limit on one core; prints a row for atari.jsonl.
 
     PEERS/bin/python benchmarks/peers/ppo_atari.py Pong --seed 1 --minutes 60
 
 The settings are rl-baselines3-zoo's for Atari (hyperparams/ppo.yml): schedules end after 10 million steps.
-Evaluated as its zoo does, by actions that are drawn; otherwise as benchmarks/atari.py evaluates Escalade.
+Evaluated with drawn actions, as in the zoo; otherwise as benchmarks/atari.py evaluates Escalade.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stop(BaseCallback):
 
 
 def games(game: str, count: int, seed: int, training: bool) -> VecFrameStack:
-    """Games as the zoo treats them; of the evaluation, whole and with the rewards that they are."""
+    """Return games with the zoo's wrappers; for evaluation, whole and with unclipped rewards."""
     own = {} if training else {"max_num_frames_per_episode": FRAMES}
     given = {"frameskip": 1, "repeat_action_probability": 0.0, **own}
     how = {"terminal_on_life_loss": training, "clip_reward": training}
@@ -61,7 +61,7 @@ def games(game: str, count: int, seed: int, training: bool) -> VecFrameStack:
 
 
 def evaluated(model: PPO, game: str, episodes: int) -> list[float]:
-    """Returns of fresh episodes."""
+    """Return the returns of fresh episodes."""
     env, returns = games(game, 1, 10_000, training=False), []
     while len(returns) < episodes:
         seen, over, total = env.reset(), False, 0.0

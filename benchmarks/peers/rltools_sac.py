@@ -2,9 +2,9 @@
 
     python benchmarks/peers/rltools_sac.py Pendulum-v1 [--seed 1] [--seconds 600]
 
-It trains on the pendulum that the library brings, as its documentation advises for speed, and is judged on
-Gymnasium's. The first start compiles for some 14 seconds, and keeps the result in the folder for temporary
-files; what is measured is a later start.
+It trains on the library's own pendulum, as its documentation advises for speed, and is judged on Gymnasium's.
+The first start compiles for some 14 seconds, and stores the result in the folder for temporary files. A later
+start is measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BETWEEN = 100  # steps from one look of the judge to the next
 
 
 def acting(state: Any) -> Any:
-    """The deterministic actions of what was learnt until now."""
+    """Return the deterministic actions of the present policy."""
 
     def act(observations: Any) -> Any:
         return np.stack([TORQUE * state.action(row) for row in observations.astype(np.float32)])

@@ -2,7 +2,7 @@
 
     python benchmarks/peers/sac.py TASK [--seed 1] [--seconds 600]
 
-Actions must be continuous. Compiling counts, as everything does.
+Actions must be continuous. Compilation counts towards the time.
 """
 
 from __future__ import annotations

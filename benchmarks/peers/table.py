@@ -1,4 +1,4 @@
-"""The comparison's raw results as tables and as a picture; ../tables.py puts them where they are shown."""
+"""The comparison's raw results as tables and as a picture; ../tables.py writes them into the pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Runs = dict[tuple[str, str], list[Run]]
 
 
 def results(file: Path = RESULTS) -> Runs:
-    """Runs by task and program."""
+    """Return the runs by task and program."""
     found: Runs = defaultdict(list)
     for run in lines_of(file):
         found[run["task"], run["program"]].append(run)
@@ -46,7 +46,7 @@ def _tasks(runs: Runs) -> list[str]:
 
 
 def times(runs: Runs) -> str:
-    """Seconds to solved, of each program on each task."""
+    """Return a table of seconds until solved, by task and program."""
     tasks = _tasks(runs)
     programs = that_ran(runs, tasks)
     rows = [[task, f"{TASKS[task].target:g}", *seconds(runs, task, programs)] for task in tasks]
@@ -54,19 +54,19 @@ def times(runs: Runs) -> str:
 
 
 def that_ran(runs: Runs, tasks: Sequence[str]) -> list[str]:
-    """The programs that have a run on one of ``tasks``: the columns of a table."""
+    """Return the programs with a run on one of ``tasks``: the columns of a table."""
     return [program for program in NAMES if any((task, program) in runs for task in tasks)]
 
 
 def seconds(runs: Runs, task: str, programs: list[str]) -> list[str]:
-    """Seconds to solved, of each program on ``task``."""
+    """Return each program's seconds until solved on ``task``."""
     return [_seconds(runs.get((task, program), [])) for program in programs]
 
 
 def _seconds(runs: list[Run]) -> str:
-    """The median, where a run that was not solved took longer than any, and how many were solved of how many.
+    """Return the median, with unsolved runs as the slowest, and the number of solved runs.
 
-    A single run says that it is one.
+    A single run is marked as one seed.
     """
     if not runs:
         return "-"
@@ -78,7 +78,7 @@ def _seconds(runs: list[Run]) -> str:
 
 
 def returns(runs: Runs) -> str:
-    """Median return of each program on each task after some minutes."""
+    """Return a table of median returns after some minutes, by task and program."""
     rows = [
         [task, name, *(after(runs[task, program], 60.0 * minutes) for minutes in MINUTES)]
         for task in _tasks(runs)
@@ -89,20 +89,20 @@ def returns(runs: Runs) -> str:
 
 
 def after(runs: list[Run], seconds: float) -> str:
-    """The last evaluation until then; a solved run stays where it was, one that had ended before has none."""
+    """Return the last evaluation until then; solved runs keep their value, runs stopped before have none."""
     seen = [value for run in runs if (value := at(run, seconds)) is not None]
     return f"{statistics.median(seen):.4g}" if len(seen) == len(runs) else "-"
 
 
 def at(run: Run, seconds: float) -> float | None:
-    """The last evaluation until then of one run."""
+    """Return one run's last evaluation until then."""
     seen = [mean for when, _, mean in run["curve"] if when <= seconds]
     there = run["solved"] is not None or run["limit"] >= seconds
     return seen[-1] if seen and there else None
 
 
 def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
-    """Return against seconds: a panel a task, a curve a program, a band where it ran more than once."""
+    """Draw return against seconds: a panel per task, a curve per program, a band if it ran more than once."""
     tasks = _tasks(runs)
     ran = that_ran(runs, tasks)
     shown = [(number, program) for number, program in enumerate(NAMES) if program in ran]
@@ -133,7 +133,7 @@ def picture(runs: Runs, file: Path, metadata: dict[str, str]) -> None:
 
 
 def _draw(axis: Any, number: int, runs: list[Run]) -> list[Any]:
-    """A program's runs on a task; what was drawn."""
+    """Draw a program's runs on a task, and return the drawn curve."""
     runs = [run for run in runs if run["curve"]]
     curves = [
         Curve(*np.array(run["curve"], float)[:, [0, 2]].T, solved=run["solved"] is not None) for run in runs

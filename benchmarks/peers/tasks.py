@@ -1,6 +1,6 @@
-"""The tasks of the comparisons, by tasks.toml and unseen.toml, and where the results are.
+"""The tasks of the comparisons, from tasks.toml and unseen.toml, and the paths of the results.
 
-Needs nothing but Python itself.
+Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ UNSEEN_LONGER = HERE.parent / "results" / "unseen_five_minutes.jsonl"
 
 @dataclass(frozen=True)
 class Task:
-    """A row of tasks.toml: what a policy must reach on average over 100 fresh episodes of ``env``."""
+    """A row of tasks.toml: the mean return to reach over 100 fresh episodes of ``env``."""
 
     name: str
     env: str
     target: float = float("inf")
     kwargs: dict[str, Any] = field(default_factory=dict)
     hard: bool = False
-    """Whether it takes Escalade minutes."""
+    """Whether Escalade needs minutes."""
     unseen: bool = False
-    """Whether it is one of EnvPool's that no setting was chosen on: no target, no preset."""
+    """Whether it is an EnvPool task not used to choose settings; it has neither target nor preset."""
     discrete: bool = False
-    """Whether its actions are choices, where it is unseen."""
+    """Whether an unseen task has discrete actions."""
 
     @property
     def settings(self) -> str:
-        """The table of a program's settings that is for it."""
+        """Return the key of the task's table in a program's settings."""
         return "unseen" if self.unseen else self.name
 
     def make(self) -> Any:
-        """One environment, Gymnasium's or EnvPool's."""
+        """Return one environment of Gymnasium or EnvPool."""
         if self.unseen:
             from pools import flat
 

@@ -14,7 +14,7 @@ TITLES |= {"ars": NAMES["ars"]}
 
 
 def returns(runs: Runs, seconds: float) -> str:
-    """The median of each program's last evaluations until then, and of what chance has."""
+    """Return the median of each program's last evaluations until then, and of random actions."""
     there = [key for key in TITLES if any(key == program for _, program in runs)]
     rows = [
         [task, *(after(runs[task, key], seconds) if (task, key) in runs else "-" for key in there)]
@@ -24,7 +24,7 @@ def returns(runs: Runs, seconds: float) -> str:
 
 
 def scores(runs: Runs, seconds: float) -> str:
-    """The interquartile mean of scores: 0 is what chance has, 1 the best run of any program on the task."""
+    """Return the interquartile mean of scores: 0 is random actions, 1 the best run of any program."""
     found: dict[str, dict[str, list[float]]] = {key: {} for key in TITLES}
     for task in _tasks(runs):
         for key in TITLES:
