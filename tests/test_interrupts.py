@@ -200,7 +200,7 @@ def flip(file):
     ("damage", "message"),
     [
         (flip, "generation-000004.safetensors is damaged"),
-        (Path.unlink, "after generation 3; repeating 1 lost generation\n"),
+        (Path.unlink, "after generation 3; repeating 1 generation\n"),
     ],
     ids=["flipped", "missing"],
 )

@@ -242,7 +242,7 @@ def _resume(loop: Loop, checkpoint: Stored, folder: RunFolder, lost: int) -> boo
         )
     if loop.limits.reached(loop.progress) is not None:
         return True  # nothing runs, so the results in the folder stay
-    rerun = f"; repeating {counted(lost, 'lost generation')}" if lost else ""
+    rerun = f"; repeating {counted(lost, 'generation')}" if lost else ""
     loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{rerun}")
     if summary := folder.read_summary():
         folder.rename_made(updates_of(summary), summary.get("best_generation"))
