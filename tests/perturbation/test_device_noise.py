@@ -1,4 +1,4 @@
-"""Noise made on a device: its bits, its statistics, its sums, and that nothing leaves the device."""
+"""Noise generated on a device: exact values, statistics, sums, and no transfer to the CPU."""
 
 import math
 
@@ -38,13 +38,13 @@ def written(draws):
     return noise.cpu()
 
 
-# Bits
+# Exact values
 
 
-def test_the_hash_is_that_of_addresses():
+def test_hash_equals_that_of_addresses():
     places = torch.cat([torch.arange(2000), torch.randint(0, 2**40, (2000,))])
     for state in (0, 1, -1, 2**63 - 1, -(2**63), int(hash64(1, 2, 3).view(np.int64))):
-        # The last word of a hash: what came before it is the state.
+        # The last word of a hash; the earlier words make up the state.
         expected = hash64(places.numpy().view(np.uint64) ^ np.uint64(state % 2**64))
         found = hashed(torch.tensor(state, device=PLACE), places.to(PLACE))
         assert np.array_equal(found.cpu().numpy().view(np.uint64), expected)
@@ -54,7 +54,7 @@ def test_the_hash_is_that_of_addresses():
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 1000, 1001])
-def test_numbers_are_those_of_box_and_muller_whatever_is_made_at_once(length, monkeypatch):
+def test_numbers_follow_box_muller_for_any_block_size(length, monkeypatch):
     bits = hash64(7, 1, 3, 0, np.arange((length + 1) // 2))
     first = ((bits >> np.uint64(32)).astype(float) + 1) / 2**32
     second = (bits & np.uint64(2**32 - 1)).astype(float) / 2**32
@@ -66,7 +66,7 @@ def test_numbers_are_those_of_box_and_muller_whatever_is_made_at_once(length, mo
     assert torch.equal(numbers(length), made)
 
 
-def test_a_perturbation_depends_on_its_address_alone():
+def test_perturbation_depends_only_on_its_address():
     made = numbers(1000)
     assert torch.equal(numbers(1000, count=50), made)
     for other in ({"seed": 8}, {"generation": 4}, {"number": 1}):
@@ -84,7 +84,7 @@ def test_numbers_are_finite_at_the_ends_of_the_range(monkeypatch):
 
 
 def distance(values):
-    """The statistic of Kolmogorov and Smirnov against the normal distribution, times the root of n."""
+    """Return the Kolmogorov-Smirnov statistic against the normal distribution, times the square root of n."""
     ordered = torch.special.ndtr(values.double().sort().values)
     steps = torch.arange(len(values) + 1) / len(values)
     return float(torch.maximum(ordered - steps[:-1], steps[1:] - ordered).max()) * math.sqrt(len(values))
@@ -98,7 +98,7 @@ def test_numbers_are_standard_normal(seed):
     spread = [math.sqrt(each / n) for each in (1, 2, 15, 96)]
     for found, expected, deviation in zip(moments, (0, 1, 0, 3), spread, strict=True):
         assert abs(found - expected) < 4 * deviation
-    assert distance(values) < 1.63  # which 1 in 100 exceeds
+    assert distance(values) < 1.63  # exceeded by chance in 1 of 100 cases
     assert distance(values[: n // 2]) < 1.63  # the cosines
     assert distance(values[n // 2 + 1 :]) < 1.63  # the sines
     beyond = int((values.abs() > 4).sum())
@@ -109,7 +109,7 @@ def correlation(one, other):
     return abs(float((one * other).mean())) * math.sqrt(len(one))
 
 
-def test_numbers_that_stand_close_do_not_go_together():
+def test_neighbouring_numbers_are_uncorrelated():
     n = 2**18
     values, pairs = numbers(n, number=0), n // 2
     others = [numbers(n, number=1), numbers(n, generation=4), numbers(n, seed=8)]
@@ -136,7 +136,7 @@ def test_matrices_have_the_rank(rank):
 
 @pytest.mark.parametrize("at_once", [2**18, 4000, 1])
 @pytest.mark.parametrize("rank", [0, 1, 3])
-def test_sums_are_those_of_the_written_noise(rank, at_once, monkeypatch):
+def test_weighted_sums_equal_those_of_the_dense_noise(rank, at_once, monkeypatch):
     monkeypatch.setitem(device_module._GATHERED, PLACE.type, at_once)
     draws = source(rank).draw(7, 3, COUNT, SIZE)
     weights = np.random.default_rng(0).normal(size=COUNT)
@@ -149,7 +149,7 @@ def test_sums_are_those_of_the_written_noise(rank, at_once, monkeypatch):
 
 
 @pytest.mark.parametrize("rank", [0, 2])
-def test_members_are_the_centre_and_mirrored_noise(rank):
+def test_members_are_the_centre_plus_mirrored_noise(rank):
     made, center = source(rank), torch.randn(SIZE, generator=torch.Generator().manual_seed(1)).to(PLACE)
     population = DevicePopulation(center, 0.1, made, 7, 2, 6)
     rows = torch.full((6, SIZE), math.nan, device=PLACE)
@@ -159,18 +159,24 @@ def test_members_are_the_centre_and_mirrored_noise(rank):
     assert torch.equal(rows[2], noise + center)
     assert torch.equal(rows[3], center - noise)
     assert np.array_equal(write_all(population), rows.cpu().numpy())
-    for some in ([0], [1, 2, 3], [5, 4], [2, 3, 5, 4], [4, 4]):  # pairs, one turned round, and parts
+    for some in (
+        [0],
+        [1, 2, 3],
+        [5, 4],
+        [2, 3, 5, 4],
+        [4, 4],
+    ):  # whole pairs, a reversed pair, and parts of pairs
         found = write_all(population, some, torch.full((len(some), SIZE), math.nan, device=PLACE))
         assert torch.equal(found, rows[some])
 
 
 @pytest.mark.parametrize("rank", [0, 1, 3])
-def test_members_are_made_in_as_many_calls_of_torch_however_many_they_are(rank):
+def test_number_of_torch_calls_does_not_depend_on_the_number_of_members(rank):
     place, center = torch.device("meta"), torch.zeros(SIZE, device="meta")
     made, calls = source(rank, place), []
     for size in (8, 80):
         population = DevicePopulation(center, 0.1, made, 7, 2, size)
-        with Seen() as seen:
+        with CpuTensorRecorder() as seen:
             if rank:
                 given = members_of(made, population, range(size))
                 for part in made.parts:
@@ -183,7 +189,7 @@ def test_members_are_made_in_as_many_calls_of_torch_however_many_they_are(rank):
 
 
 @pytest.mark.parametrize("rank", [1, 3])
-def test_members_together_are_those_that_come_one_by_one(rank):
+def test_members_made_together_equal_those_made_one_by_one(rank):
     made, center = source(rank), torch.randn(SIZE, generator=torch.Generator().manual_seed(1)).to(PLACE)
     population = DevicePopulation(center, 0.1, made, 7, 2, 6)
     together = members_of(made, population, [3, 0, 5])
@@ -202,8 +208,8 @@ def test_members_together_are_those_that_come_one_by_one(rank):
 # Devices
 
 
-class Seen(TorchDispatchMode):
-    """Notes the tensors that calls of torch give on the CPU."""
+class CpuTensorRecorder(TorchDispatchMode):
+    """Records the CPU tensors returned by torch calls."""
 
     def __init__(self):
         super().__init__()
@@ -220,10 +226,10 @@ class Seen(TorchDispatchMode):
 
 @pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize("kind", [OpenAIES, ARS])
-def test_on_another_device_nothing_of_the_size_of_a_member_is_on_the_cpu(kind, rank):
-    place = torch.device("meta")  # every call of torch works there, and no tensor comes back from it
+def test_no_tensor_of_member_size_is_created_on_the_cpu(kind, rank):
+    place = torch.device("meta")  # every torch call works there, and no tensor can be copied back
     strategy = kind(torch.zeros(SIZE), COUNT - 1, perturbation=source(rank, place))
-    with Seen() as seen:
+    with CpuTensorRecorder() as seen:
         population = strategy.sample()
         rows = torch.empty(COUNT - 1, SIZE, device=place)
         write_all(population, None, rows)
@@ -234,7 +240,7 @@ def test_on_another_device_nothing_of_the_size_of_a_member_is_on_the_cpu(kind, r
 
 
 @pytest.mark.parametrize("name", ["meta", "gpu", "cuda:99", "", 3.5, "cpu:x"])
-def test_what_is_no_device_is_refused_in_one_line(name):
+def test_invalid_device_is_rejected_in_one_line(name):
     with pytest.raises(InputError, match=r"^device '.*' cannot be used here: .+") as problem:
         as_device(name)
     assert "\n" not in str(problem.value)

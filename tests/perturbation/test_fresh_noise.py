@@ -1,4 +1,4 @@
-"""Noise that is made for each generation: a function of its address, as a table's is."""
+"""Noise generated for each generation: a function of its address, like a table's."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from escalade.strategies import CMAES, SNES, DeepGA
 SOURCE = FreshNoise()
 
 
-def test_noise_is_a_function_of_its_address_and_row_k_of_k_alone():
+def test_noise_depends_only_on_its_address_and_row():
     rows = SOURCE.draw(7, 3, 5, 9).rows
     np.testing.assert_array_equal(SOURCE.draw(7, 3, 5, 9).rows, rows)
     np.testing.assert_array_equal(SOURCE.draw(7, 3, 2, 9).rows, rows[:2])
@@ -18,7 +18,7 @@ def test_noise_is_a_function_of_its_address_and_row_k_of_k_alone():
     assert not any(np.isin(other.rows, rows).any() for other in others)
 
 
-def test_it_is_standard_normal_and_generations_are_independent():
+def test_noise_is_standard_normal_and_independent_across_generations():
     drawn = np.stack([SOURCE.draw(1, generation, 10, 10).rows.ravel() for generation in range(2000)])
     assert abs(drawn.mean()) < 4 / np.sqrt(drawn.size)
     assert abs(drawn.var() - 1) < 4 * np.sqrt(2 / drawn.size)
@@ -26,7 +26,7 @@ def test_it_is_standard_normal_and_generations_are_independent():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_and_sums_are_those_of_the_numbers(dtype):
+def test_rows_and_sums_match_the_noise(dtype):
     draws, weights = SOURCE.draw(1, 0, 6, 4), np.array([1.0, 0.0, -2.0, 0.5, 3.0, -1.0])
     shift, scale, out = np.full(4, 0.25, dtype), np.linspace(1, 2, 4).astype(dtype), np.empty(4, dtype)
     draws.write(2, scale, out)
@@ -38,7 +38,7 @@ def test_rows_and_sums_are_those_of_the_numbers(dtype):
     np.testing.assert_allclose(found[1], weights @ (draws.rows - 0.25) ** 2, **tolerance)
 
 
-def test_strategies_of_few_parameters_take_it_unless_they_draw_single_ones_again():
+def test_small_problems_use_fresh_noise_unless_the_strategy_redraws_single_members():
     assert CMAES(np.zeros(MOST)).perturbation == SOURCE == SNES(np.zeros(3)).perturbation
     assert hasattr(CMAES(np.zeros(MOST + 1)).perturbation, "values")
     assert hasattr(DeepGA(np.zeros(3)).perturbation, "values")

@@ -1,4 +1,4 @@
-"""Noise of low rank: its members, its sums, its addresses."""
+"""Low-rank noise: members, sums, addresses."""
 
 import pickle
 
@@ -31,7 +31,7 @@ def written(draws, count=COUNT, scale=1.0, dtype=np.float32):
 
 
 @pytest.mark.parametrize("rank", [1, 2, 5])
-def test_matrices_have_the_rank_and_everything_else_has_full_noise(rank):
+def test_matrices_have_the_rank_and_other_parameters_have_full_noise(rank):
     noise = written(draws(rank))
     for row in noise:
         assert np.linalg.matrix_rank(row[:600].reshape(20, 30), tol=1e-4) == rank
@@ -43,7 +43,7 @@ def test_matrices_have_the_rank_and_everything_else_has_full_noise(rank):
 
 
 @pytest.mark.parametrize("rank", [1, 4])
-def test_numbers_have_mean_0_and_variance_1_and_do_not_go_together(rank):
+def test_numbers_have_mean_0_and_variance_1_and_are_uncorrelated(rank):
     shapes = ((40, 50),)
     source = make_source(f"low-rank:{rank}", 5, shapes)
     made = source.draw(1, 0, 3000, 2000)
@@ -58,7 +58,7 @@ def test_numbers_have_mean_0_and_variance_1_and_do_not_go_together(rank):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rank", [1, 3])
-def test_sums_are_those_of_the_written_noise(rank, dtype):
+def test_weighted_sums_equal_those_of_the_dense_noise(rank, dtype):
     made, chance = draws(rank), np.random.default_rng(0)
     noise, weights = written(made).astype(np.float64), chance.normal(size=COUNT)
     weights[4] = 0.0
@@ -67,19 +67,19 @@ def test_sums_are_those_of_the_written_noise(rank, dtype):
     np.testing.assert_allclose(total, weights @ noise, atol=2e-5)
 
 
-def test_a_sum_that_is_gathered_in_pieces_is_the_same_sum(monkeypatch):
+def test_sum_over_blocks_equals_the_whole_sum(monkeypatch):
     made, weights = draws(2), np.arange(COUNT) - 3.0
     whole = made.weighted_sum(weights)
     monkeypatch.setattr("escalade.perturbation.low_rank.AT_ONCE", 2 * made.source.length)
     np.testing.assert_allclose(made.weighted_sum(weights), whole, atol=1e-5)
 
 
-def test_a_perturbation_depends_on_its_address_alone():
+def test_perturbation_depends_only_on_its_address():
     np.testing.assert_array_equal(written(draws(2)), written(draws(2, count=40)))
     assert not np.array_equal(written(draws(2)), written(draws(2, generation=4)))
 
 
-def test_a_pairs_mean_is_the_centre_and_its_address_is_small():
+def test_mean_of_a_pair_is_the_centre_and_addresses_are_small():
     source = make_source("low-rank:2", 5, ((300, 400), (400,)))
     center = np.random.default_rng(1).normal(size=120_400).astype(np.float32)
     population = GaussianPopulation(center, 0.1, source, 7, 2, 6)
@@ -90,7 +90,7 @@ def test_a_pairs_mean_is_the_centre_and_its_address_is_small():
     np.testing.assert_array_equal(write_all(pickle.loads(sent)), members)
 
 
-def test_the_table_is_as_large_as_the_factors_need():
+def test_table_size_fits_the_factors():
     shapes = ((2000, 1000), (1000,))
     source = make_source("low-rank:1", 0, shapes)
     assert source.length == noise_length(shapes, 1) == 3000 + 1000
@@ -101,12 +101,12 @@ def test_the_table_is_as_large_as_the_factors_need():
 @pytest.mark.parametrize(
     "text", ["", "low", "full:1", "low-rank:", "low-rank:0", "low-rank:-1", "low-rank:1.5"]
 )
-def test_another_perturbation_is_refused(text):
+def test_unknown_perturbation_is_rejected(text):
     with pytest.raises(InputError, match="unknown `perturbation`"):
         rank_of(text)
 
 
-def test_wrong_ranks_and_dimensions_are_refused():
+def test_wrong_ranks_and_dimensions_are_rejected():
     table = NoiseTable(0, table_size(10))
     with pytest.raises(InputError, match="rank 0 must be at least 1"):
         LowRank(table, 0, SHAPES)
@@ -115,7 +115,7 @@ def test_wrong_ranks_and_dimensions_are_refused():
 
 
 def quadratic():
-    """A quadratic of a matrix, far from its minimum: value of members, centre, gradient there, and shapes."""
+    """Return a quadratic of a matrix, a centre far from its minimum, the gradient there, and shapes."""
     chance = np.random.default_rng(3)
     target, weights = chance.normal(size=(10, 12)), chance.uniform(0.2, 2.0, size=(10, 12))
 
@@ -126,7 +126,7 @@ def quadratic():
 
 
 def perceptron():
-    """The error of a small network on a few points, likewise."""
+    """Return the same for the error of a small network on a few points."""
     torch.manual_seed(0)
     module, inputs = nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 5)), torch.randn(30, 6)
     targets, layout = torch.randn(30, 5), Layout(module)
@@ -143,7 +143,7 @@ def perceptron():
 
 
 @pytest.mark.parametrize("problem", [quadratic, perceptron])
-def test_the_estimate_of_the_gradient_gets_better_with_the_rank(problem):
+def test_gradient_estimate_improves_with_the_rank(problem):
     value, center, gradient, shapes = problem()
     pairs, sigma = 60, 0.01
 

@@ -1,4 +1,4 @@
-"""Populations and the sums over their noise, against float64."""
+"""Populations and sums over their noise, compared with float64."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def gaussian(dimension=50, size=8, antithetic=True, scale=0.1, center=None):
 
 
 @pytest.mark.parametrize("antithetic", [True, False])
-def test_members_are_centre_plus_scaled_noise_at_their_address(antithetic):
+def test_members_are_the_centre_plus_scaled_noise_at_their_address(antithetic):
     scale = np.linspace(0.01, 0.5, 50, dtype=np.float32)
     population = gaussian(antithetic=antithetic, scale=scale)
     members = write_all(population).astype(np.float64)
@@ -32,7 +32,7 @@ def test_members_are_centre_plus_scaled_noise_at_their_address(antithetic):
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [0.1, np.linspace(0.01, 0.5, 50, dtype=np.float32)])
-def test_members_made_together_are_those_made_one_by_one(kind, scale):
+def test_members_made_together_equal_those_made_one_by_one(kind, scale):
     population = gaussian(scale=scale, center=np.linspace(-2, 2, 50, dtype=kind))
     together, alone = np.empty((3, 50), kind), np.empty(50, kind)
     population.write_rows([1, 6, 7], together)
@@ -46,7 +46,7 @@ def test_members_made_together_are_those_made_one_by_one(kind, scale):
 def test_mirrored_members_average_to_the_centre(seed, dimension, scale):
     center = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
     around_zero = write_all(gaussian(dimension, scale=scale, center=np.zeros_like(center)))
-    assert (around_zero[0::2] + around_zero[1::2] == 0).all()  # the perturbations cancel to the last bit
+    assert (around_zero[0::2] + around_zero[1::2] == 0).all()  # the perturbations cancel exactly
     assert (around_zero.astype(np.float64).sum(axis=0) == 0).all()
 
     members = write_all(gaussian(dimension, scale=scale, center=center))
@@ -74,7 +74,7 @@ def test_weighted_sums_equal_float64(monkeypatch, block, dimension):
 
 
 @pytest.mark.parametrize("dimension", [40_001, 70_000])
-def test_how_many_cores_share_a_sum_changes_no_bit(dimension, monkeypatch):
+def test_weighted_sum_is_bit_identical_for_any_number_of_cores(dimension, monkeypatch):
     draws = TableSlices(NoiseTable(3, 2**18).values, np.arange(300) * 13, dimension)
     weights = np.linspace(-1, 1, 300)
     shift = np.linspace(-0.1, 0.1, dimension, dtype=np.float32)

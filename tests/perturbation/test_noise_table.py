@@ -1,4 +1,4 @@
-"""The noise table: a function of its seed, read-only, as large as the policy needs."""
+"""The noise table: a function of its seed, read-only, sized for the policy."""
 
 import os
 import pickle
@@ -11,7 +11,7 @@ from escalade.perturbation import NoiseTable, table_size
 from escalade.perturbation.table import LARGEST, SMALLEST
 
 
-def test_the_table_is_a_function_of_the_seed():
+def test_table_is_a_function_of_the_seed():
     first, second, other = NoiseTable(123, 4096), NoiseTable(123, 4096), NoiseTable(124, 4096)
     assert (first.values == second.values).all()
     assert (first.values != other.values).any()
@@ -20,34 +20,34 @@ def test_the_table_is_a_function_of_the_seed():
     )
 
 
-def test_the_table_is_standard_normal():
+def test_table_is_standard_normal():
     values = NoiseTable(0, 2**20).values.astype(np.float64)
     assert abs(values.mean()) < 0.005
     assert abs(values.std() - 1) < 0.005
     assert abs((values**4).mean() - 3) < 0.05
 
 
-def test_another_mapping_sees_the_same_numbers():
+def test_second_mapping_holds_the_same_numbers():
     table = NoiseTable(5, 4096)
     attached = NoiseTable.attach(os.dup(table.fd), table.size, table.seed)
     np.testing.assert_array_equal(attached.values, table.values)
     values = attached.values
     del table
-    assert np.isfinite(values).all()  # the memory lives as long as a mapping of it
+    assert np.isfinite(values).all()  # the memory lives as long as any mapping of it
 
 
-def test_pickled_for_elsewhere_its_numbers_are_an_array_beside_the_rest():
+def test_pickled_table_stores_its_numbers_as_an_out_of_band_array():
     table, arrays = NoiseTable(5, 4096), []
     rest = pickle.dumps(table, protocol=5, buffer_callback=arrays.append)
     assert len(rest) < 1000
     there = pickle.loads(rest, buffers=arrays)
-    assert np.shares_memory(there.values, table.values)  # as an object store keeps them, once a machine
+    assert np.shares_memory(there.values, table.values)  # as in an object store, once per machine
     attached = NoiseTable.attach(os.dup(there.fd), there.size, there.seed)
     assert not np.shares_memory(attached.values, table.values)
     np.testing.assert_array_equal(attached.values, table.values)
 
 
-def test_a_system_without_memfd_has_the_same_table(monkeypatch):
+def test_table_is_the_same_without_memfd(monkeypatch):
     here = NoiseTable(5, 4096)
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "memfd_create", raising=False)

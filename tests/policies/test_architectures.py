@@ -1,4 +1,4 @@
-"""The named networks: torch's numbers, the same bits in any batch and any row, states that move with it."""
+"""The named networks: close to torch, bit-identical in any batch and row, with states that follow members."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ SHAPES = {
 ROWS, STEPS = 9, 3
 
 
-def made(name, init="xavier", activation="tanh", bias=True):
+def build_network(name, init="xavier", activation="tanh", bias=True):
     options = {"hidden": (7, 6), "activation": activation, "bias": bias, "init": init}
     network = build(name, SHAPES[name], 3, seed=2, **options)
     if name == "openai-atari":
@@ -38,24 +38,24 @@ def made(name, init="xavier", activation="tanh", bias=True):
 
 
 def population(network, rows=ROWS):
-    """Members' parameters, and what they see at each step."""
+    """Return the members' parameters and their observations at each step."""
     chance, center = np.random.default_rng(2), to_vector(network)
     members = center + 0.1 * chance.normal(size=(rows, len(center))).astype(np.float32)
     return members
 
 
-def sights(name, rows=ROWS):
+def random_observations(name, rows=ROWS):
     return np.random.default_rng(5).random((STEPS, rows, *SHAPES[name]), dtype=np.float32)
 
 
 def played(forward, members, seen, seeds):
-    """Outputs of a few steps, shape (steps, members, outputs)."""
+    """Return the outputs of a few steps, shape (steps, members, outputs)."""
     for row, member in enumerate(members):
         load(forward, row, member, int(seeds[row]))
     return np.stack([forward(step).copy() for step in seen])
 
 
-def by_the_module(network, member, seen, seed):
+def module_outputs(network, member, seen, seed):
     from_vector(network, member)
     state = map_state(lambda part: part[None], network.initial_state(seed)) if is_stateful(network) else None
     outputs = []
@@ -68,29 +68,29 @@ def by_the_module(network, member, seen, seed):
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_a_member_acts_as_the_module_does_and_the_same_in_any_company(name):
-    network = made(name)
+def test_member_outputs_match_the_module_and_do_not_depend_on_other_members(name):
+    network = build_network(name)
     stack = batched_network(network, SHAPES[name])
     assert isinstance(stack, Stack)
     assert stack.dimension == len(to_vector(network))
-    members, seen, seeds = population(network), sights(name), np.arange(ROWS) + 40
+    members, seen, seeds = population(network), random_observations(name), np.arange(ROWS) + 40
     forward = stack.forward(ROWS)
     together = played(forward, members, seen, seeds)
     assert np.unique(together.round(5)).size > ROWS
     for row in (0, 4):
-        expected = by_the_module(network, members[row], seen[:, row], 40 + row)
+        expected = module_outputs(network, members[row], seen[:, row], 40 + row)
         np.testing.assert_allclose(together[:, row], expected, rtol=1e-3, atol=1e-4)
     rows = np.array([7, 2, 5])
-    few = played(forward, members[rows], seen[:, rows], seeds[rows])  # the same rows, used before
+    few = played(forward, members[rows], seen[:, rows], seeds[rows])  # the same rows, used a second time
     np.testing.assert_array_equal(few, together[:, rows])
     alone = played(stack.forward(1), members[4:5], seen[:, 4:5], seeds[4:5])
     np.testing.assert_array_equal(alone[:, 0], together[:, 4])
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_an_episode_goes_on_in_another_row_and_leaves_nothing_to_the_next(name):
-    network = made(name)
-    members, seen = population(network), sights(name)
+def test_episode_continues_in_a_different_row_and_leaves_no_state_behind(name):
+    network = build_network(name)
+    members, seen = population(network), random_observations(name)
     stack = batched_network(network, SHAPES[name])
     together = played(stack.forward(ROWS), members, seen, np.arange(ROWS))
     forward = stack.forward(ROWS)
@@ -104,18 +104,18 @@ def test_an_episode_goes_on_in_another_row_and_leaves_nothing_to_the_next(name):
 
 
 @pytest.mark.parametrize("name", ["gru", "lstm", "conv-lstm", "openai-atari"])
-def test_what_a_stateful_policy_does_depends_on_its_past(name):
-    network = made(name)
+def test_stateful_policy_depends_on_past_observations(name):
+    network = build_network(name)
     forward = batched_network(network, SHAPES[name]).forward(2)
-    member, seen = population(network)[0], sights(name)[:, :1]
+    member, seen = population(network)[0], random_observations(name)[:, :1]
     twice = played(forward, [member], np.stack([seen[0], seen[1], seen[0]]), [1])
     same = np.array_equal(twice[0], twice[2])
-    assert same == (name == "openai-atari")  # whose state is only its statistics
+    assert same == (name == "openai-atari")  # its state holds only the reference statistics
 
 
 @pytest.mark.parametrize("hidden", [(4,), (5, 4)])
 @pytest.mark.parametrize("name", ["mlp", "gru", "lstm"])
-def test_images_are_flattened_for_networks_of_vectors(name, hidden):
+def test_images_are_flattened_for_vector_networks(name, hidden):
     network = build(name, (3, 8, 8), 2, hidden=hidden, init="xavier", seed=2)
     stack = batched_network(network, (3, 8, 8))
     assert isinstance(stack, Stack)
@@ -124,21 +124,21 @@ def test_images_are_flattened_for_networks_of_vectors(name, hidden):
     outputs = played(stack.forward(4), members, seen, range(4))
     assert np.unique(outputs.round(5)).size > 4
     for row in range(4):
-        expected = by_the_module(network, members[row], seen[:, row].reshape(STEPS, -1), row)
+        expected = module_outputs(network, members[row], seen[:, row].reshape(STEPS, -1), row)
         np.testing.assert_allclose(outputs[:, row], expected, rtol=1e-3, atol=1e-4)
 
 
-def test_sizes_are_those_of_the_papers():
+def test_parameter_counts_match_the_papers():
     counts = {
         ("nature", (4, 84, 84), 4): 1_686_180,
         ("conv-lstm", (1, 42, 42), 6): 588_710,
-        ("small-cnn", (3, 84, 84), 3): 92_690,  # 1,362 in the convolutions, as its code says
+        ("small-cnn", (3, 84, 84), 3): 92_690,  # 1,362 in the convolutions, as in its code
     }
     for (name, shape, outputs), expected in counts.items():
         assert len(to_vector(build(name, shape, outputs))) == expected
 
 
-def test_a_users_sequence_of_convolutions_is_run_as_a_stack_too():
+def test_user_defined_sequential_of_convolutions_runs_as_a_stack():
     torch.manual_seed(1)
     body = [nn.Conv2d(2, 3, (2, 3), stride=(2, 1), padding=(1, 0)), nn.SELU(), nn.MaxPool2d((2, 1), 2)]
     network = nn.Sequential(*body, nn.Flatten(), nn.Linear(3 * 2 * 2, 2))
@@ -147,7 +147,7 @@ def test_a_users_sequence_of_convolutions_is_run_as_a_stack_too():
     members, seen = population(network, 4), np.random.default_rng(1).random((1, 4, 2, 7, 6), np.float32)
     outputs = played(stack.forward(4), members, seen, range(4))
     for row in range(4):
-        expected = by_the_module(network, members[row], seen[:, row], 0)
+        expected = module_outputs(network, members[row], seen[:, row], 0)
         np.testing.assert_allclose(outputs[:, row], expected, rtol=1e-4, atol=1e-5)
 
 
@@ -164,12 +164,12 @@ def test_a_users_sequence_of_convolutions_is_run_as_a_stack_too():
     ],
     ids=str,
 )
-def test_other_convolutions_go_through_torch(layer):
+def test_unsupported_convolutions_run_through_torch(layer):
     layers = list(layer) if isinstance(layer, nn.Sequential) else [layer]
     assert isinstance(batched_network(nn.Sequential(*layers, nn.Flatten()), (2, 8, 8)), TorchNetwork)
 
 
-def test_a_cell_outside_of_a_chain_has_no_memory():
+def test_cell_outside_a_chain_has_no_state():
     network = nn.Sequential(nn.GRUCell(3, 2))
     assert isinstance(batched_network(network, (3,)), TorchNetwork)
 
@@ -189,7 +189,7 @@ def test_a_cell_outside_of_a_chain_has_no_memory():
         ),
     ],
 )
-def test_a_config_that_cannot_be_is_refused(options, said):
+def test_invalid_config_is_rejected(options, said):
     with pytest.raises(InputError, match=said):
         Config(env="CartPole-v1", **options)
 
@@ -202,33 +202,33 @@ def test_a_config_that_cannot_be_is_refused(options, said):
         ("conv-lstm", (7,), "conv-lstm is for images"),
     ],
 )
-def test_observations_that_a_network_cannot_take_are_refused(name, shape, said):
+def test_observation_shapes_a_network_cannot_process_are_rejected(name, shape, said):
     with pytest.raises(InputError, match=said):
         build(name, shape, 2)
 
 
 @pytest.mark.parametrize(("hidden", "sizes"), [((), (4, 64)), ((8,), (4, 8)), ((8, 16), (8, 16))])
-def test_the_last_hidden_size_is_the_cells_or_64(hidden, sizes):
+def test_cell_size_is_the_last_hidden_size_or_64(hidden, sizes):
     (cell,) = [
         layer for layer in build("gru", 4, 2, hidden=hidden).modules() if isinstance(layer, nn.GRUCell)
     ]
     assert (cell.input_size, cell.hidden_size) == sizes
 
 
-def test_a_stack_that_does_not_fit_together_is_refused():
+def test_stack_with_mismatched_layers_is_rejected():
     with pytest.raises(InputError, match=r"Linear\(in_features=5.* cannot take 4 numbers"):
         batched_network(nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 2)))
     with pytest.raises(InputError, match=r"Conv2d\(2, 2.* cannot take images of 3 x 8 x 8"):
         batched_network(nn.Sequential(nn.Conv2d(2, 2, 3)), (3, 8, 8))
 
 
-def test_virtual_batch_normalisation_stands_first_and_has_a_reference():
+def test_virtual_batch_normalisation_comes_first_and_needs_a_reference():
     with pytest.raises(InputError, match="needs `reference_shape`"):
         Chain(nn.Linear(3, 4), VirtualBatchNorm(4))
     with pytest.raises(InputError, match="must come before"):
         Chain(nn.GRUCell(3, 4), VirtualBatchNorm(4), reference_shape=(3,))
 
 
-def test_a_chain_refuses_a_cell_whose_state_it_would_forget():
+def test_chain_rejects_a_cell_whose_state_would_be_lost():
     with pytest.raises(InputError, match=r"does not carry the state of nn\.RNNCell; use nn\.GRUCell"):
         Chain(nn.RNNCell(3, 4), nn.Linear(4, 2))

@@ -1,4 +1,4 @@
-"""What a module keeps between calls is read by the methods of Python's own types and of torch's."""
+"""Values stored by a module between calls are read with built-in methods of Python's and torch's types."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ class Image(torch.Tensor):
 
 
 class Holds(nn.Module):
-    """Holds a value, and makes an equal one in each call if ``renewed``."""
+    """Stores a value, and replaces it by an equal one in each call if ``renewed``."""
 
     def __init__(self, make, renewed=False):
         super().__init__()
@@ -33,7 +33,7 @@ def fitness(members):
 
 
 class Irreps(tuple):
-    """Counts itself in its own way, as e3nn's does."""
+    """A tuple with its own ``__len__``, like e3nn's."""
 
     def __len__(self):
         raise NotImplementedError
@@ -41,12 +41,12 @@ class Irreps(tuple):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("renewed", [True, False])
-def test_a_modules_tuple_may_have_a_length_of_its_own(renewed):
+def test_tuple_attribute_may_override_its_length(renewed):
     found = evolve(Holds(lambda: Irreps((1, 2)), renewed), fitness, generations=2, batched=True)
     assert found.generations == 2
 
 
-def test_a_module_that_cannot_be_copied_is_refused_in_one_line():
+def test_module_that_cannot_be_copied_is_rejected_in_one_line():
     with pytest.raises(InputError, match="module Holds cannot be copied"):
         evolve(Holds(lambda: torch.ones(2).as_subclass(Image)), fitness, generations=1, batched=True)
 
@@ -62,7 +62,7 @@ def test_a_module_that_cannot_be_copied_is_refused_in_one_line():
         ((1, 2), (1, 2, 3), True),
     ],
 )
-def test_a_changed_value_is_noticed_and_put_back(before, after, changed):
+def test_changed_value_is_detected_and_restored(before, after, changed):
     module = Holds(lambda: before)
     kept = Snapshot(module)
     module.value = after

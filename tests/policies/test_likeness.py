@@ -1,4 +1,4 @@
-"""A module of the user's that is another than the one that was trained is refused, whatever fits."""
+"""A user module that differs from the trained one is rejected, even if its parameters fit."""
 
 import pytest
 from torch import nn
@@ -12,7 +12,7 @@ def net(activation=nn.Tanh):
     return nn.Sequential(nn.Linear(4, 5), activation(), nn.Linear(5, 2))
 
 
-def test_other_layers_of_as_many_parameters_are_refused(tmp_path):
+def test_different_layers_with_the_same_parameter_count_are_rejected(tmp_path):
     options = {"preset": None, "population": 4, "workers": 0, "generations": 2, "verbose": False}
     run = escalade.train("CartPole-v1", network=net(), run_dir=tmp_path / "run", **options)
     said = "trained module consists of Sequential, Linear, Tanh, Linear, but `network` of .*, ReLU, Linear;"

@@ -1,4 +1,4 @@
-"""Networks: how they are built, initialised, recognised as stacks, and flattened."""
+"""Networks: construction, initialisation, recognition as stacks, and flattening."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def factory(inputs, outputs):
 
 
 @pytest.mark.parametrize("init", ["normc", "xavier", "orthogonal", "zeros"])
-def test_initialisations_follow_the_seed_alone(init):
+def test_initialisation_depends_only_on_the_seed(init):
     torch.manual_seed(0)
     first = to_vector(build("mlp", 6, 3, init=init, seed=4))
     torch.manual_seed(99)
@@ -39,7 +39,7 @@ def test_initialisations_follow_the_seed_alone(init):
     assert before.shape == torch.get_rng_state().shape
 
 
-def test_normc_and_orthogonal_have_the_norms_they_promise():
+def test_normc_and_orthogonal_have_the_documented_norms():
     first, _, last = build("mlp", 6, 3, hidden=(4,), init="normc")
     torch.testing.assert_close(first.weight.norm(dim=1), torch.ones(4))
     torch.testing.assert_close(last.weight.norm(dim=1), torch.full((3,), 0.01))
@@ -114,9 +114,9 @@ SPECIAL = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch's vmap over weight norm
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # from torch's vmap over weight norm
 @pytest.mark.parametrize("name", SPECIAL)
-def test_what_members_compute_is_what_the_module_computes_with_their_parameters(name):
+def test_member_outputs_equal_the_module_with_their_parameters(name):
     torch.manual_seed(3)
     module = SPECIAL[name]()
     network = batched_network(module)
@@ -146,11 +146,11 @@ def test_what_members_compute_is_what_the_module_computes_with_their_parameters(
         patched(),
     ],
 )
-def test_everything_else_takes_the_general_path(module):
+def test_other_modules_use_the_general_path(module):
     assert isinstance(batched_network(module), TorchNetwork)
 
 
-def test_vectors_go_there_and_back():
+def test_parameter_vector_round_trips():
     for module in (build("mlp", 5, 2), build("mlp", 5, 2, bias=False), factory(5, 2)):
         vector = np.arange(len(to_vector(module)), dtype=np.float32)
         from_vector(module, vector)
@@ -166,12 +166,12 @@ def test_vectors_go_there_and_back():
         (nn.Linear(2, 2).requires_grad_(False), "only frozen parameters"),
     ],
 )
-def test_modules_that_cannot_be_trained_are_refused(module, said):
+def test_modules_that_cannot_be_trained_are_rejected(module, said):
     with pytest.raises(InputError, match=said):
         batched_network(module)
 
 
-def test_a_factory_makes_the_network():
+def test_factory_builds_the_network():
     network = build(f"{__name__}:factory", 4, 2)
     assert isinstance(network, nn.Sequential)
     assert not network.training
@@ -180,7 +180,7 @@ def test_a_factory_makes_the_network():
             build(policy, 4, 2)
 
 
-def test_a_factory_draws_from_the_seed_alone():
+def test_factory_network_depends_only_on_the_seed():
     rolled = torch.get_rng_state()
     first, again, other = (
         build("tests.own_code:Features", 3, 2, seed=seed).state_dict() for seed in (4, 4, 5)
@@ -190,7 +190,7 @@ def test_a_factory_draws_from_the_seed_alone():
     assert not any(torch.equal(first[name], other[name]) for name in first)
 
 
-def test_what_is_not_trained_can_be_taken_and_given_back():
+def test_untrained_values_can_be_read_and_restored():
     first, other = Features(3, 2), Features(3, 2)
     assert set(frozen_state(first)) == {"features.weight", "features.bias", "shift"}
     assert frozen_state(nn.Sequential(nn.Linear(3, 2))) == {}
@@ -203,7 +203,7 @@ def test_what_is_not_trained_can_be_taken_and_given_back():
 
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float8_e5m2, torch.bool])
-def test_buffers_of_any_type_can_be_taken_and_given_back(kind):
+def test_buffers_of_any_dtype_can_be_read_and_restored(kind):
     first, other = nn.Linear(3, 2), nn.Linear(3, 2)
     numbers = torch.tensor([0.0, 1.0, 1.5, -2.0]).to(kind)
     first.register_buffer("table", numbers.clone())

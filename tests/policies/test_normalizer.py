@@ -1,4 +1,4 @@
-"""Running moments: those of all the data, in member order, and frozen during a generation."""
+"""Running moments: equal to those of all the data, merged in member order, frozen during a generation."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from escalade.policies.normalizer import CLIP, Normalization, Normalizer, normal
 
 
 def moments(episodes):
-    """Lengths and moments as rollouts hand them in."""
+    """Return lengths and moments as rollouts report them."""
     squares = [((episode - episode.mean(0)) ** 2).sum(0) for episode in episodes]
     found = np.stack([np.stack([e.mean(0), square]) for e, square in zip(episodes, squares, strict=True)])
     return np.array([len(episode) for episode in episodes]), found
@@ -27,7 +27,7 @@ def data():
     return [chance.normal([1e3, -2.0, 0.0], [5.0, 0.1, 1.0], (length, 3)) for length in lengths]
 
 
-def test_moments_are_those_of_all_the_data():
+def test_merged_moments_equal_those_of_all_the_data():
     episodes = data()
     everything = np.concatenate(episodes)
     for at_once in (1, 7, 30):
@@ -39,7 +39,7 @@ def test_moments_are_those_of_all_the_data():
         )
 
 
-def test_the_order_of_merging_is_what_the_bits_depend_on():
+def test_result_is_bit_identical_for_the_same_merge_order():
     episodes = data()
     first, again, reverse = (merged(e) for e in (episodes, episodes, episodes[::-1]))
     np.testing.assert_array_equal(first.squares, again.squares)
@@ -48,23 +48,23 @@ def test_the_order_of_merging_is_what_the_bits_depend_on():
 
 
 @pytest.mark.parametrize(("where", "bad"), [(0, np.nan), (0, np.inf), (0, -1e200), (1, np.nan), (1, np.inf)])
-def test_diverged_and_empty_episodes_are_left_out(bad, where):
+def test_diverged_and_empty_episodes_are_ignored(bad, where):
     lengths, found = moments(data())
     clean = merged(data(), at_once=30)
     broken = np.zeros((2, 2, 3))
     broken[0, where, 1] = bad
     poisoned = Normalizer(3)
-    order = np.insert(np.arange(30), [4, 20], [30, 31])  # the second of these has no observation
+    order = np.insert(np.arange(30), [4, 20], [30, 31])  # episode 31 has no observation
     every = np.concatenate([found, broken])[order]
     poisoned.merge_episodes(np.concatenate([lengths, [5, 0]])[order], every)
     np.testing.assert_array_equal(clean.mean, poisoned.mean)
     np.testing.assert_array_equal(clean.squares, poisoned.squares)
     assert clean.count == poisoned.count
-    poisoned.merge_episodes(np.array([5]), broken[:1])  # nothing else in it
+    poisoned.merge_episodes(np.array([5]), broken[:1])  # only a diverged episode
     np.testing.assert_array_equal(clean.mean, poisoned.mean)
 
 
-def test_large_offsets_do_not_hide_the_deviations():
+def test_large_offsets_do_not_lose_the_standard_deviations():
     chance = np.random.default_rng(2)
     episodes = [chance.normal(1.7e9, 1.0, (40, 2)) for _ in range(50)]
     for at_once in (1, 50):
@@ -74,19 +74,19 @@ def test_large_offsets_do_not_hide_the_deviations():
         )
 
 
-def test_small_units_are_normalised_as_large_ones_are():
+def test_small_units_are_normalised_like_large_ones():
     episodes = [np.random.default_rng(3).normal(0, [1.0, 0.2], (40, 2)) for _ in range(3)]
     small = merged([1e-6 * one for one in episodes], 1).snapshot().inverse_std
     np.testing.assert_allclose(1e-6 * small, merged(episodes, 1).snapshot().inverse_std, rtol=1e-9)
 
 
-def test_before_any_observation_it_changes_nothing():
+def test_normalizer_without_observations_is_the_identity():
     frozen = Normalizer(3).snapshot()
     seen = np.array([[1.5, -2.0, 0.0]])
     np.testing.assert_array_equal(frozen.apply(seen), seen.astype(np.float32))
 
 
-def test_observations_become_standard_and_are_clipped():
+def test_observations_are_standardised_and_clipped():
     episodes = data()
     everything = np.concatenate(episodes)
     applied = merged(episodes).snapshot().apply(everything)
@@ -100,7 +100,7 @@ def test_observations_become_standard_and_are_clipped():
     assert without.tolist() == [1e9, np.inf, -np.inf]
 
 
-def test_numpy_and_torch_are_normalised_by_the_same_formula():
+def test_numpy_and_torch_use_the_same_formula():
     chance = np.random.default_rng(0)
     seen, mean, inverse_std = chance.normal(size=(9, 4)), chance.normal(size=4), chance.uniform(0.1, 9, 4)
     ours = normalize(seen, mean, inverse_std)
@@ -109,7 +109,7 @@ def test_numpy_and_torch_are_normalised_by_the_same_formula():
     assert np.abs(ours).max() == CLIP
 
 
-def test_a_dimension_that_never_moved_keeps_its_scale():
+def test_constant_dimension_keeps_its_scale():
     normalizer = Normalizer(2)
     normalizer.merge_episodes(np.array([10]), np.array([[[7.0, 0.0], [0.0, 10.0]]]))
     assert normalizer.snapshot().inverse_std.tolist() == [1.0, 1.0]

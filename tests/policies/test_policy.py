@@ -1,4 +1,4 @@
-"""A saved policy: the file brings back the same actions, for every space, and never runs code."""
+"""Saved policies: a loaded file reproduces the actions for every space and never runs code."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def policy(observation="dict", action="discrete", head="plain", normalized=True,
 
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("action", [name for name in ACTIONS if name not in ("text", "dict")])
-def test_a_loaded_policy_acts_as_the_saved_one(action, normalized, tmp_path):
+def test_loaded_policy_acts_like_the_saved_one(action, normalized, tmp_path):
     made = policy("dict", action, normalized=normalized)
     made.save(tmp_path / "p.safetensors")
     loaded = escalade.load(tmp_path / "p.safetensors")
@@ -65,13 +65,13 @@ NO_OBSERVATIONS = [
 
 
 @pytest.mark.parametrize(("observation", "given", "said"), NO_OBSERVATIONS)
-def test_what_is_no_observation_is_refused_in_one_line(observation, given, said):
+def test_invalid_observation_is_rejected_in_one_line(observation, given, said):
     with pytest.raises(InputError, match=said) as problem:
         policy(observation, normalized=False).act(given)
     assert "\n" not in str(problem.value)
 
 
-def test_an_image_is_seen_right_with_its_channels_last_too():
+def test_image_with_channels_last_is_accepted():
     space = spaces.Box(0, 255, (3, 36, 40), np.uint8)
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv2d(3, 2, 8, 4), nn.Flatten(), nn.Linear(144, 1))
@@ -86,7 +86,7 @@ def test_an_image_is_seen_right_with_its_channels_last_too():
         made.act(np.moveaxis(images[1], -1, 0))
 
 
-def test_an_action_is_what_the_population_would_take():
+def test_act_matches_the_population_forward_pass():
     made = policy("box", "box", normalized=True)
     forward, mapping = batched_network(made.network).forward(1), made.actions.compile()
     from escalade.policies.networks import to_vector
@@ -100,20 +100,20 @@ def test_an_action_is_what_the_population_would_take():
         np.testing.assert_allclose(made.act(seen), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_heads_are_kept(tmp_path):
+def test_saved_policy_keeps_its_head(tmp_path):
     made = policy("box", "box", head="uniform:5")
     made.save(tmp_path / "p.safetensors")
     seen = np.array([0.1, 0.2, 0.3])
     np.testing.assert_array_equal(escalade.load(tmp_path / "p.safetensors").act(seen), made.act(seen))
 
 
-def test_a_number_is_an_action_of_a_box_without_dimensions():
+def test_action_of_a_zero_dimensional_box_is_a_scalar():
     action = policy("box", "number").act(np.zeros(3))
     assert np.ndim(action) == 0
     assert 0 < abs(float(action)) <= 0.5
 
 
-def test_a_users_module_is_loaded_into_one_like_it(tmp_path):
+def test_user_module_is_loaded_into_a_matching_module(tmp_path):
     def module():
         return nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 3))
 
@@ -132,12 +132,12 @@ def test_a_users_module_is_loaded_into_one_like_it(tmp_path):
 
 
 @pytest.mark.parametrize("layers", [(nn.Linear(4, 3),), (nn.Linear(3, 2),), (nn.Linear(3, 2), nn.GELU())])
-def test_a_network_of_other_sizes_is_refused(layers):
+def test_network_with_different_sizes_is_rejected(layers):
     with pytest.raises(InputError, match="policy"):
         policy("box", "discrete", network=nn.Sequential(*layers))
 
 
-def test_other_files_are_refused(tmp_path):
+def test_files_that_are_not_policies_are_rejected(tmp_path):
     write(tmp_path / "checkpoint", {"x": np.zeros(1)}, {"progress": {}})
     with pytest.raises(
         InputError, match=r"is a checkpoint for resuming a run, not a policy; load policy\.safetensors"
@@ -154,8 +154,8 @@ def test_other_files_are_refused(tmp_path):
         escalade.load(tmp_path / "p")
 
 
-class Elsewhere(torch.Tensor):
-    """A tensor on a device that numpy cannot read, as one on a GPU is."""
+class OtherDeviceTensor(torch.Tensor):
+    """A tensor on a device that numpy cannot read, such as a GPU."""
 
     @property
     def device(self):
@@ -176,34 +176,36 @@ class Elsewhere(torch.Tensor):
         raise AssertionError("moved, not copied")
 
 
-def elsewhere():
+def network_on_other_device():
     module = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.Linear(3, 3))
     module[2].weight = module[0].weight
-    module.register_buffer("passing", torch.ones(2).as_subclass(Elsewhere))
+    module.register_buffer("passing", torch.ones(2).as_subclass(OtherDeviceTensor))
     for layer in module:
         for name, part in list(layer.named_parameters()):
-            moved = nn.Parameter(part.detach().as_subclass(Elsewhere))
+            moved = nn.Parameter(part.detach().as_subclass(OtherDeviceTensor))
             setattr(layer, name, module[0].weight if layer is module[2] and name == "weight" else moved)
     return module
 
 
-def test_a_network_on_another_device_is_run_as_a_copy_on_the_cpu(tmp_path):
-    theirs = elsewhere()
+def test_network_on_another_device_runs_as_a_copy_on_the_cpu(tmp_path):
+    theirs = network_on_other_device()
     with pytest.raises(TypeError, match="cuda"):
         theirs[0].weight.detach().numpy()
     made = policy("box", "discrete", network=theirs)
     assert {type(part) for part in made.network.parameters()} == {nn.Parameter}
     assert made.network[2].weight is made.network[0].weight
     assert made.batched.dimension == 9 + 3 + 3 + 3 + 3
-    assert not torch.equal(made.network[0].weight, theirs[0].weight.cpu())  # set() left theirs alone
+    assert not torch.equal(
+        made.network[0].weight, theirs[0].weight.cpu()
+    )  # set() did not change the user's network
     seen = np.array([0.5, -1.0, 2.0])
     made.save(tmp_path / "p.safetensors")
-    loaded = escalade.load(tmp_path / "p.safetensors", network=elsewhere())
+    loaded = escalade.load(tmp_path / "p.safetensors", network=network_on_other_device())
     assert loaded.act(seen) == made.act(seen)
 
 
 @pytest.mark.parametrize("change", [{"policy": "os:abort"}, {"activation": "os"}])
-def test_a_file_names_no_code(change, tmp_path):
+def test_file_that_names_code_is_rejected(change, tmp_path):
     path = tmp_path / "p.safetensors"
     policy().save(path)
     tensors, state = read(path)
@@ -212,18 +214,18 @@ def test_a_file_names_no_code(change, tmp_path):
         escalade.load(path)
 
 
-def test_hidden_sizes_that_are_not_given_are_the_architectures_own():
+def test_default_hidden_sizes_depend_on_the_architecture():
     def hidden(**options):
         return architecture_of(vars(Config(env="CartPole-v1", **options)))["hidden"]
 
     assert hidden() == [16]
-    assert hidden(hidden=()) == []  # as runs of an mlp without hidden layers have it
+    assert hidden(hidden=()) == []  # an mlp without hidden layers
     assert hidden(policy="lstm") == [64]
     assert hidden(policy="tests.networks:Small") == []
 
 
 @pytest.mark.parametrize("given", [list, lambda image: image.astype(np.int64), lambda image: image / 1.0])
-def test_an_image_means_the_same_in_every_type(given):
+def test_image_gives_the_same_action_in_every_type(given):
     space = spaces.Box(0, 255, (3, 8, 8), np.uint8)
     network = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
     made = Policy(network, space, ActionMap(spaces.Box(-1, 1, (2,)), "tanh"))
@@ -231,7 +233,7 @@ def test_an_image_means_the_same_in_every_type(given):
     np.testing.assert_array_equal(made.act(given(image)), made.act(image))
 
 
-def test_policies_of_one_module_are_each_their_own(tmp_path):
+def test_policies_loaded_into_one_module_do_not_share_parameters(tmp_path):
     network = nn.Linear(3, 3)
     for name, fill in (("a", 1.0), ("b", 2.0)):
         made = policy("box", network=nn.Linear(3, 3), normalized=False)
@@ -242,7 +244,7 @@ def test_policies_of_one_module_are_each_their_own(tmp_path):
 
 
 class Constants(nn.Sequential):
-    """Makes a tensor in every call."""
+    """Creates a tensor in every call."""
 
     def forward(self, x):
         return super().forward(x) + torch.zeros(2)
@@ -256,8 +258,8 @@ OF_MODULES = {
 
 
 @pytest.mark.parametrize("name", OF_MODULES)
-def test_modules_are_run_on_the_cpu_whatever_torchs_default_device_is(name, tmp_path):
-    """``meta`` stands for a GPU here: what lands there is lost."""
+def test_modules_run_on_the_cpu_with_any_torch_default_device(name, tmp_path):
+    """The ``meta`` device replaces a GPU here; values moved to it are lost."""
     given, own = OF_MODULES[name]
     options = {"preset": None, "population": 4, "workers": 0, "generations": 1, "eval_episodes": 1}
     options |= {"backend": "gymnasium", "verbose": False, "run_dir": tmp_path / "run"}

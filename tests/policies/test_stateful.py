@@ -1,4 +1,4 @@
-"""Stateful policies from end to end: a user's own module and named ones, trained, looked at and loaded."""
+"""Stateful policies from end to end: user-defined and named ones, trained, rendered and loaded."""
 
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ def network_of(policy):
 
 
 @pytest.mark.parametrize("policy", ["own", "gru"])
-def test_training_loading_and_resuming_give_the_same_bits(policy, tmp_path):
+def test_training_loading_and_resuming_are_bit_identical(policy, tmp_path):
     first = trained(policy, tmp_path / "a", workers=0)
     again = trained(policy, tmp_path / "b", workers=1)
     digest = first.summary["params_sha256"]
@@ -50,13 +50,13 @@ def test_training_loading_and_resuming_give_the_same_bits(policy, tmp_path):
 
 @pytest.fixture(scope="module", params=["own", "lstm"])
 def run(request, tmp_path_factory):
-    """A run, and the network that its policy is loaded with."""
+    """A run, and the network into which its policy is loaded."""
     policy = request.param
     folder = tmp_path_factory.mktemp("run") / "r"
     return trained(policy, folder, workers=0, action_map="tanh"), network_of(policy)
 
 
-def by_hand(policy, seed, env=None):
+def return_by_hand(policy, seed, env=None):
     env = env or gymnasium.make("Walk-v0", max_episode_steps=None)
     observation, _ = env.reset(seed=seed)
     policy.reset(seed)
@@ -67,28 +67,28 @@ def by_hand(policy, seed, env=None):
     return total
 
 
-def test_an_evaluation_is_what_the_loaded_policy_does(run):
+def test_loaded_policy_reproduces_the_evaluation(run):
     done, own = run
     found = escalade.evaluate(done, episodes=5, workers=0, **own)
     policy = escalade.load(done, **own)
     starts = seeds(OPTIONS["seed"], Stream.FRESH_EVALUATION, 0, np.arange(5))
-    expected = [by_hand(policy, int(seed)) for seed in starts]
+    expected = [return_by_hand(policy, int(seed)) for seed in starts]
     np.testing.assert_allclose(found.returns, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("policy", ["gru", "lstm"])
-def test_a_policy_whose_first_layer_is_of_vectors_sees_images(policy, tmp_path):
+def test_policy_with_a_vector_first_layer_accepts_images(policy, tmp_path):
     env, kwargs = "tests.environments:Tiny-v0", {"observation": "pixels", "action": "box32"}
     options = OPTIONS | {"hidden": [4], "workers": 0, "env_kwargs": kwargs}
     done = escalade.train(env, policy=policy, run_dir=tmp_path / "r", **options)
     loaded, objects = escalade.load(done), escalade.envs.resolve(env, kwargs)
     starts = seeds(OPTIONS["seed"], Stream.FRESH_EVALUATION, 0, np.arange(3))
-    expected = [by_hand(loaded, int(seed), objects.make()) for seed in starts]
+    expected = [return_by_hand(loaded, int(seed), objects.make()) for seed in starts]
     found = escalade.evaluate(done, episodes=3, workers=0)
     np.testing.assert_allclose(found.returns, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_loaded_policy_keeps_its_state_until_it_is_reset(run):
+def test_loaded_policy_keeps_its_state_until_reset(run):
     done, own = run
     policy = escalade.load(done, **own)
     seen = [np.array([0.3, -0.2]), np.array([1.0, 0.4]), np.array([0.3, -0.2])]
@@ -101,10 +101,10 @@ def test_a_loaded_policy_keeps_its_state_until_it_is_reset(run):
     policy.set(to_vector(policy.network) + 0.1, None)
     moved = policy.act(seen[0])
     policy.reset()
-    assert policy.act(seen[0]) == moved  # other parameters begin another episode
+    assert policy.act(seen[0]) == moved  # new parameters start a new episode
 
 
-def test_a_batch_of_observations_goes_through_with_its_states(run):
+def test_batch_of_observations_is_processed_with_its_states(run):
     done, own = run
     policy = escalade.load(done, **own)
     assert policy.stateful
@@ -117,14 +117,14 @@ def test_a_batch_of_observations_goes_through_with_its_states(run):
     map_state(lambda part: pytest.fail("not a batch") if len(part) != 3 else part, after)
 
 
-def test_a_film_begins_a_new_episode(tmp_path, monkeypatch):
+def test_video_starts_a_new_episode(tmp_path, monkeypatch):
     own = {"network": leaky(4, 2)}
     done = escalade.train("CartPole-v1", run_dir=tmp_path / "r", workers=0, **own, **OWN)
     policy = escalade.load(done, **own)
     monkeypatch.setattr(video, "_write_gif", lambda output, frames, fps: list(frames))
     for seed in (4, 5):
         total, _ = render(done, tmp_path / "film.gif", checkpoint="latest", seed=seed, **own)
-        assert total == by_hand(policy, seed, escalade.envs.resolve("CartPole-v1").make())
+        assert total == return_by_hand(policy, seed, escalade.envs.resolve("CartPole-v1").make())
 
 
 class Growing(nn.Module):
@@ -153,7 +153,7 @@ class Growing(nn.Module):
         ("one", "must return a pair of outputs and next state"),
     ],
 )
-def test_a_state_that_cannot_be_is_refused(change, said):
+def test_invalid_state_is_rejected(change, said):
     with pytest.raises(InputError, match=said):
         escalade.train(ENV, network=Growing(change), preset=None, generations=1, workers=0, verbose=False)
 
@@ -164,7 +164,7 @@ class Memory(NamedTuple):
 
 
 class Named(nn.Module):
-    """Reads its state by name, in every step."""
+    """Reads its state by field name in every step."""
 
     def __init__(self):
         super().__init__()
@@ -178,7 +178,7 @@ class Named(nn.Module):
         return fast + state.slow, Memory(fast, 0.9 * state.slow)
 
 
-def test_a_state_may_be_a_named_tuple(tmp_path):
+def test_state_may_be_a_named_tuple(tmp_path):
     torch.manual_seed(0)
     done = escalade.train(ENV, network=Named(), run_dir=tmp_path / "r", workers=0, **OWN)
     assert len(escalade.evaluate(done, episodes=2, workers=0, network=Named()).returns) == 2

@@ -1,4 +1,4 @@
-"""Models of transformers as they are: members give the outputs of the module with their parameters."""
+"""Unmodified models of transformers: members return the outputs of the module with their parameters."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from escalade.policies.population.layout import Layout
 from escalade.policies.population.members import Members
 
 transformers = Later("transformers")
-# Warnings of torch and transformers are many.
+# torch and transformers raise many warnings.
 pytestmark = [needs("transformers"), pytest.mark.filterwarnings("ignore")]
 
 COUNT = 3
@@ -23,7 +23,7 @@ HEADS = {"num_attention_heads": 2, "intermediate_size": 48}
 
 
 class Called(nn.Module):
-    """A model, and the part of its output that is compared."""
+    """A model that returns only the part of its output to compare."""
 
     def __init__(self, model, output, **named):
         super().__init__()
@@ -83,7 +83,7 @@ def members_of(module):
 
 
 @pytest.mark.parametrize("make", [gpt2, llama, bert, t5, vit, mamba])
-def test_members_of_a_model_are_the_written_ones(make):
+def test_model_members_equal_dense_members(make):
     torch.manual_seed(0)
     module, shapes = make()
     if shapes == "images":
@@ -102,7 +102,7 @@ def test_members_of_a_model_are_the_written_ones(make):
             )
 
 
-def test_generate_answers_prompts_grouped_by_member():
+def test_generate_processes_prompts_grouped_by_member():
     torch.manual_seed(0)
     module, _ = gpt2()
     model = module.model

@@ -1,4 +1,4 @@
-"""Bounds: every point is mapped into the box, smoothly, and the box is all reached."""
+"""Bounds: every point is mapped smoothly into the box, and every point of the box is reached."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ boxes = pytest.mark.parametrize("box", BOXES, ids=str)
 
 @repeatable
 @given(st.sampled_from(BOXES), st.floats(-1e12, 1e12))
-def test_every_point_of_space_stands_for_one_in_the_box(box, value):
+def test_every_point_is_mapped_into_the_box(box, value):
     bounds = Bounds(box, 1)
     x = bounds.apply(np.array([value]))
     assert np.isfinite(x).all()
@@ -24,7 +24,7 @@ def test_every_point_of_space_stands_for_one_in_the_box(box, value):
 
 @repeatable
 @given(st.sampled_from(BOXES), st.floats(0, 1))
-def test_every_point_of_the_box_has_one_that_stands_for_it(box, where):
+def test_invert_finds_a_point_for_every_point_of_the_box(box, where):
     bounds = Bounds(box, 1)
     low = bounds.lower if np.isfinite(bounds.lower).all() else np.maximum(-1e3, bounds.upper - 2e3)
     high = bounds.upper if np.isfinite(bounds.upper).all() else low + 2e3
@@ -33,7 +33,7 @@ def test_every_point_of_the_box_has_one_that_stands_for_it(box, where):
 
 
 @boxes
-def test_far_from_the_bounds_nothing_changes(box):
+def test_map_is_the_identity_far_from_the_bounds(box):
     bounds = Bounds(box, 3)
     low = np.where(np.isfinite(bounds.lower), bounds.lower, bounds.upper - 10)
     low = np.where(np.isfinite(low), low, -5)
@@ -44,7 +44,7 @@ def test_far_from_the_bounds_nothing_changes(box):
 
 
 @pytest.mark.parametrize("box", [(0, 1), (-5, 300), (None, 2), (-1e-3, None)])
-def test_the_map_has_no_kink_and_never_runs_faster_than_space(box):
+def test_map_is_smooth_with_slope_at_most_one(box):
     bounds = Bounds(box, 1)
     ends = [bound for bound in box if bound is not None]
     grid = np.linspace(min(ends) - 3, max(ends) + 3, 200_001)[:, None]
@@ -56,7 +56,7 @@ def test_the_map_has_no_kink_and_never_runs_faster_than_space(box):
     assert abs(np.diff(slope)).max() <= 1.01 * (grid[1, 0] - grid[0, 0]) / (2 * margin) + 1e-6
 
 
-def test_each_parameter_has_bounds_of_its_own():
+def test_each_parameter_has_its_own_bounds():
     bounds = Bounds(([0, -np.inf, -1], [1, 5, np.inf]), 3)
     assert bounds.both.tolist() == [True, False, False]
     inside = bounds.apply(np.array([[7.3, -1e5, 1e5], [0.5, 1e5, -1e5]]))
@@ -66,7 +66,7 @@ def test_each_parameter_has_bounds_of_its_own():
     assert inside[0, 2] == 1e5
 
 
-def test_what_is_given_is_not_written_to():
+def test_arguments_are_not_modified():
     bounds, points = Bounds((0, 1), 2), np.array([[3.0, -2.0]])
     bounds.apply(points), bounds.invert(np.array([0.0, 1.0]))
     assert points.tolist() == [[3.0, -2.0]]
@@ -76,7 +76,7 @@ def test_what_is_given_is_not_written_to():
     assert points.tolist() == [[3.0, -2.0]]
 
 
-class LikeScipys:
+class ScipyStyleBounds:
     lb, ub = [0.0, 2.0], 3.0
 
 
@@ -97,10 +97,10 @@ class LikeScipys:
         (([0, 1], [2, 3]), [0, 1], [2, 3]),
         (tuple(np.array([(0, 1), (2, 3)])), [0, 1], [2, 3]),
         ((0, 1), [0, 0], [1, 1]),
-        (LikeScipys(), [0, 2], [3, 3]),
+        (ScipyStyleBounds(), [0, 2], [3, 3]),
     ],
 )
-def test_pairs_and_scipys_bounds_are_understood(form, lower, upper):
+def test_pairs_and_scipy_bounds_are_accepted(form, lower, upper):
     bounds = Bounds(form, len(lower))
     np.testing.assert_array_equal(bounds.lower, lower)
     np.testing.assert_array_equal(bounds.upper, upper)

@@ -1,4 +1,4 @@
-"""ClipUp by itself: algorithm 2 of its paper, step by step."""
+"""ClipUp alone: algorithm 2 of its paper, step by step."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from escalade.errors import InputError
 from escalade.strategies import ClipUp
 
 
-def test_one_step_has_the_length_lr_whatever_the_descent():
+def test_first_step_has_length_lr_for_any_gradient():
     for size in (1e-6, 1.0, 1e6):
         optimizer = ClipUp([torch.ones(2)])
         optimizer.step(size * torch.tensor([3.0, 4.0]), lr=0.5)
@@ -23,7 +23,7 @@ def test_speed_rises_with_momentum_up_to_its_limit():
     assert places == pytest.approx([0.1, 0.25, 0.41, 0.57])
 
 
-def test_max_speed_is_twice_lr_unless_given_and_follows_it():
+def test_default_max_speed_is_twice_lr_and_follows_it():
     optimizer = ClipUp([torch.zeros(1)])
     for _ in range(50):
         optimizer.step(torch.ones(1), lr=0.1)
@@ -32,7 +32,7 @@ def test_max_speed_is_twice_lr_unless_given_and_follows_it():
     assert before - optimizer.center.item() == pytest.approx(0.02, rel=1e-4)
 
 
-def test_a_zero_descent_only_slows_down():
+def test_zero_gradient_only_slows_down():
     optimizer = ClipUp([torch.zeros(2)], momentum=0.5)
     optimizer.step(torch.zeros(2), lr=1.0)
     assert optimizer.center.tolist() == [0.0, 0.0]
@@ -42,10 +42,12 @@ def test_a_zero_descent_only_slows_down():
 
 
 @pytest.mark.parametrize("scale", [1e-42, 1e-24, 1e-20, 1.0, 1e19, 1e38])
-def test_only_the_direction_of_a_descent_counts(scale):
+def test_only_the_direction_of_the_gradient_matters(scale):
     optimizer = ClipUp([torch.zeros(2)])
     optimizer.step(torch.tensor([0.6, 0.8]) * scale, lr=1.0)
-    assert optimizer.center.tolist() == pytest.approx([-0.6, -0.8], rel=1e-2)  # 1e-42 has ten bits
+    assert optimizer.center.tolist() == pytest.approx(
+        [-0.6, -0.8], rel=1e-2
+    )  # 1e-42 is subnormal, with ten significant bits
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,6 @@ def test_only_the_direction_of_a_descent_counts(scale):
         {"max_speed": 0.0},
     ],
 )
-def test_impossible_settings_are_refused(keywords):
+def test_invalid_settings_are_rejected(keywords):
     with pytest.raises(InputError, match=next(iter(keywords))):
         ClipUp([torch.zeros(1)], **keywords)

@@ -1,4 +1,4 @@
-"""The mirrored pairs of CR-FM-NES: they are told apart by their policies alone."""
+"""The mirrored pairs of CR-FM-NES: members of a pair differ only in their policies."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from escalade.strategies import CRFMNES
 TABLE = NoiseTable(3, 2**12)
 
 
-def test_members_are_mirrored_pairs_and_say_so():
+def test_members_are_declared_mirrored_pairs():
     es = CRFMNES(np.linspace(-1, 1, 5), 8, perturbation=TABLE)
     for _ in range(3):
         assert es.sample().antithetic

@@ -1,4 +1,4 @@
-"""Deep GA against its paper written out, and what its members cost."""
+"""Deep GA compared with its paper, and the cost of its members."""
 
 import pickle
 
@@ -21,18 +21,18 @@ def noise(seed, generation, number, dimension):
 
 
 def values(rows, generation):
-    """What is to become large: noisy, so that a member that was lucky once is not the best."""
+    """Return noisy fitness to maximise, so that a member that was lucky once is not the best."""
     luck = np.random.default_rng(generation).normal(0, 3, len(rows))
     return -((rows - 1) ** 2).sum(axis=1) + luck
 
 
 @pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
 @pytest.mark.parametrize(("dimension", "population", "elites"), [(2, 12, 1), (17, 20, 3), (300, 41, 2)])
-def test_it_follows_algorithm_1(dimension, population, elites, fitness):
-    """With all parameters written out, and the elites' mean fitness in place of 30 episodes."""
+def test_search_follows_algorithm_1(dimension, population, elites, fitness):
+    """Algorithm 1 with dense parameters, and the elites' mean fitness in place of 30 episodes."""
     start, sigma, parents, seed = np.linspace(-1, 1, dimension), 0.3, 4, 9
     es = DeepGA(start, population, sigma, parents=parents, elites=elites, seed=seed, perturbation=TABLE)
-    breeding, living = [start], []  # of the elites: parameters and every fitness so far
+    breeding, living = [start], []  # for each elite: its parameters and every fitness so far
     for generation in range(6):
         expected = [row for row, _ in living]
         for number in range(len(living), population):
@@ -43,7 +43,7 @@ def test_it_follows_algorithm_1(dimension, population, elites, fitness):
         told = values(rows, generation)
         told = {"plain": told, "offset": told + 1e6, "tied": np.round(told / told.std())}[fitness]
         shown = [[*(living[i][1] if i < len(living) else []), value] for i, value in enumerate(told)]
-        order = sorted(range(population), key=lambda i: -np.mean(shown[i]))  # equal ones in their order
+        order = sorted(range(population), key=lambda i: -np.mean(shown[i]))  # ties stay in order
         living = [(rows[i], shown[i]) for i in order[:elites]]
         breeding = [rows[i] for i in order[:parents]]
         proven = [i for i in order if len(shown[i]) > 1]
@@ -51,7 +51,7 @@ def test_it_follows_algorithm_1(dimension, population, elites, fitness):
         np.testing.assert_allclose(es.center.numpy(), rows[(proven or order)[0]], rtol=1e-12, atol=1e-12)
 
 
-def test_members_have_the_same_bits_where_no_parent_is_known():
+def test_members_are_bit_identical_without_cached_parents():
     es = DeepGA(np.zeros(50, np.float32), 30, 0.1, parents=5, perturbation=TABLE)
     for _ in range(20):
         es.tell(values(es.ask().numpy(), es.generation))
@@ -63,7 +63,7 @@ def test_members_have_the_same_bits_where_no_parent_is_known():
     np.testing.assert_array_equal(write_all(there, backwards)[::-1], known)
 
 
-def test_a_process_keeps_the_parents_of_two_generations_and_adds_one_perturbation_a_child(monkeypatch):
+def test_process_caches_parents_of_two_generations_and_adds_one_perturbation_per_child(monkeypatch):
     genomes._parents.clear()
     es = DeepGA(np.zeros(50, np.float32), 40, 0.1, parents=4, elites=2, perturbation=TABLE)
     written = []
@@ -73,12 +73,12 @@ def test_a_process_keeps_the_parents_of_two_generations_and_adds_one_perturbatio
     for _ in range(30):
         written.clear()
         es.tell(values(es.ask().numpy(), es.generation))
-        assert len(genomes._parents) <= 2 * (4 + 2)  # those that breed, and the parents of the elites
-    # Forty members, four parents that were made before, the elites' and the new centre.
+        assert len(genomes._parents) <= 2 * (4 + 2)  # the breeding parents and the parents of the elites
+    # Forty members, four parents made before, the elites' parents and the new centre.
     assert len(written) <= 40 + 4 + 2 + 5
 
 
-def test_a_member_travels_as_its_mutations_alone():
+def test_member_is_pickled_as_its_mutations_only():
     es = DeepGA(np.zeros(10, np.float32), 100, 0.1, parents=5, perturbation=NoiseTable(3, 2**15))
     for _ in range(50):
         es.sample()
@@ -86,7 +86,7 @@ def test_a_member_travels_as_its_mutations_alone():
     assert len(pickle.dumps(es.sample())) < 100 * 60 + 5 * 50 * 60
 
 
-def test_two_searches_with_one_seed_and_other_starts_do_not_share_parents():
+def test_searches_with_the_same_seed_and_different_starts_do_not_share_parents():
     searches = [DeepGA(np.full(8, x), 20, 0.1, seed=1, perturbation=TABLE) for x in (0.0, 5.0)]
     for _ in range(4):
         for search in searches:
@@ -104,12 +104,12 @@ def test_two_searches_with_one_seed_and_other_starts_do_not_share_parents():
         ({"elites": 25}, "elites 25 must be below the population, 20"),
     ],
 )
-def test_impossible_arguments_are_refused_by_name(options, message):
+def test_invalid_arguments_are_rejected_by_name(options, message):
     with pytest.raises(InputError, match=message):
         DeepGA(np.zeros(3), 20, **options)
 
 
-def test_what_was_lucky_once_is_found_out_where_everybody_gets_the_same():
+def test_lucky_elite_is_averaged_down_over_generations_of_equal_fitness():
     es = DeepGA(np.zeros(3), 10, elites=1, perturbation=TABLE)
     lucky = es.ask()[7].clone()
     es.tell([0.0] * 7 + [1.0] + [0.0] * 2)

@@ -1,8 +1,8 @@
 """One ``tell`` of each strategy, and several in a row, against the papers' formulas in float64.
 
 Nothing here comes from the package but the strategy under test: the noise is rebuilt as
-(member - centre) / deviation from what ``ask`` gives, and ranks, utilities, optimisers and updates
-are written out again, as plainly as the papers write them.
+(member - centre) / deviation from the members of ``ask``, and ranks, utilities, optimisers and updates
+are written out again, as plainly as in the papers.
 """
 
 import math
@@ -27,7 +27,7 @@ def centered_ranks(fitness):
 
 
 def tied(by_place, fitness):
-    """``by_place`` is for the best, the second best, ...; equal members share the mean."""
+    """Return weights by place, best first; tied members share the mean."""
     best_first = sorted(fitness, reverse=True)
     return np.array(
         [np.mean([w for w, f in zip(by_place, best_first, strict=True) if f == g]) for g in fitness]
@@ -72,7 +72,7 @@ class PaperClipUp:
         return self.v
 
 
-# --- what a test does -----------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------------
 
 
 def first_center(dimension):
@@ -92,9 +92,9 @@ def noise(strategy, deviation):
 
 
 def tell_and_compare(strategy, fitness, before, expected):
-    """The step is right to 1e-5 of its length, and so is each coordinate of the centre.
+    """Assert that the step is right to 1e-5 of its length, and so is each coordinate of the centre.
 
-    ``before`` and ``expected`` are the reference's centres, on its own float64 way since the start.
+    ``before`` and ``expected`` are the reference's centres, which it computed in float64 from the start.
     """
     start = strategy.center.numpy().astype(np.float64)
     strategy.tell(fitness)
@@ -102,7 +102,7 @@ def tell_and_compare(strategy, fitness, before, expected):
     rounding = 2.0**-23 * np.linalg.norm(after)  # the centre itself is float32
     wrong = np.linalg.norm((after - start) - (expected - before))
     assert wrong <= 1e-5 * np.linalg.norm(expected - before) + rounding
-    # A coordinate that crosses zero keeps the rounding of the float32 numbers that it came from.
+    # A coordinate that crosses zero keeps the rounding error of the earlier float32 values.
     largest = np.abs([before, expected]).max()
     np.testing.assert_allclose(after, expected, rtol=1e-5, atol=1e-5 * largest)
 
@@ -180,7 +180,7 @@ def test_ars(dimension, population, top):
 
 
 @pytest.mark.parametrize("returns", [1e-160, 1e-45])
-def test_ars_stays_where_returns_differ_by_less_than_its_noise_can_tell(returns):
+def test_ars_does_not_move_if_returns_differ_only_by_rounding(returns):
     es = ARS(first_center(4), 2, 0.05, perturbation=TABLE)
     before = es.center.clone()
     es.ask()
@@ -188,7 +188,7 @@ def test_ars_stays_where_returns_differ_by_less_than_its_noise_can_tell(returns)
     assert torch.equal(es.center, before)
 
 
-def test_ars_keeps_every_direction_that_ties_with_the_last_one():
+def test_ars_keeps_every_direction_tied_with_the_last_one():
     es = ARS(first_center(4), 6, 0.05, lr=0.1, top_directions=2, perturbation=TABLE)
     before, delta = es.center.numpy().astype(np.float64), noise(es, 0.05)[0::2]
     fitness = [9.0, 1.0, 5.0, 2.0, 3.0, 5.0]  # the second and third direction tie at 5
@@ -259,7 +259,7 @@ def test_pgpe(dimension, population, ties, optimizer, weight_decay):
         np.testing.assert_allclose(es.deviations.numpy(), sigma, rtol=1e-5)
 
 
-def test_pgpe_sets_clipup_by_the_papers_rule():
+def test_pgpe_configures_clipup_by_the_rule_of_its_paper():
     es = PGPE(np.zeros(16), 4, 0.3, perturbation=TABLE)
     max_speed = 0.3 * math.sqrt(16) / 15
     assert es.lr == pytest.approx(max_speed / 2)
@@ -337,7 +337,7 @@ def test_sep_cma_es(dimension, population, ties):
             weights = tied(w, fitness)
             y = np.sqrt(variances) * z
             center = before + sigma * (weights @ y)
-            of_these = 1 / (weights**2).sum()  # larger than m where members tie
+            of_these = 1 / (weights**2).sum()  # larger than m if members tie
             p_s = (1 - c_s) * p_s + math.sqrt(c_s * (2 - c_s) * of_these) * (weights @ z)
             settled = math.sqrt(1 - (1 - c_s) ** (2 * (generation + 1)))
             h = float(np.linalg.norm(p_s) / settled < (1.4 + 2 / (n + 1)) * chi)
@@ -348,8 +348,8 @@ def test_sep_cma_es(dimension, population, ties):
         np.testing.assert_allclose(es.deviations.numpy(), sigma * np.sqrt(variances), rtol=1e-5)
 
 
-def as_in_the_second_version(peer, n, population):
-    """Equation 58 of the tutorial's second version, and with it 50 to 53: cmaes has those of the first."""
+def use_second_version_formulas(peer, n, population):
+    """Replace equations 50 to 53 and 58 by those of the tutorial's second version; cmaes has the first's."""
     raw = np.array([math.log((population + 1) / 2) - math.log(i) for i in range(1, population + 1)])
     better, worse = raw[: population // 2], raw[population // 2 :]
     m, m_minus = sum(better) ** 2 / sum(better**2), sum(worse) ** 2 / sum(worse**2)
@@ -364,7 +364,7 @@ def test_cma_es_equals_the_cmaes_package(dimension, population):
     cmaes = pytest.importorskip("cmaes")
     es = CMAES(first_center(dimension), population, 0.3, direction="minimize", perturbation=TABLE)
     peer = cmaes.CMA(es.center.numpy().astype(np.float64), 0.3, population_size=population)
-    as_in_the_second_version(peer, dimension, population)
+    use_second_version_formulas(peer, dimension, population)
     for _ in range(25):
         members = es.ask().numpy().astype(np.float64)
         values = ((members - 1) ** 2 * np.arange(1, dimension + 1)).sum(axis=1)

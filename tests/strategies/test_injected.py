@@ -1,4 +1,4 @@
-"""Points that a strategy did not draw, and points told one by one: Hansen 2011, arXiv 1110.4181."""
+"""Injected points, and points evaluated one by one: Hansen 2011, arXiv 1110.4181."""
 
 import math
 
@@ -21,7 +21,7 @@ def ellipsoid(x):
 
 
 @both
-def test_its_own_members_told_as_points_make_the_same_step(kind):
+def test_own_members_passed_as_points_give_the_same_step(kind):
     asked, told = made(kind), made(kind)
     for _ in range(5):
         members = asked.ask().numpy()
@@ -33,12 +33,12 @@ def test_its_own_members_told_as_points_make_the_same_step(kind):
 
 
 @both
-def test_a_point_takes_a_members_place_and_counts_as_a_step_of_limited_length(kind):
+def test_injected_point_replaces_a_member_and_its_step_length_is_limited(kind):
     es, points = made(kind), torch.tensor([[2.1] * 6, [900.0] + [2.0] * 5])
     members = es.ask(inject=points).numpy()
     np.testing.assert_allclose(members[:2], points, rtol=1e-6)
     values = np.arange(2.0, 2 + len(members))
-    values[1] = 0.0  # the far one is the best
+    values[1] = 0.0  # the distant point is the best
     y = (members - 2.0) / 0.5
     y[1] *= (math.sqrt(6) + 12 / 8) / np.linalg.norm(y[1])
     half = len(members) // 2
@@ -51,7 +51,7 @@ def test_a_point_takes_a_members_place_and_counts_as_a_step_of_limited_length(ki
 
 
 @both
-def test_far_points_do_not_break_a_search(kind):
+def test_distant_points_do_not_break_a_search(kind):
     spent = []
     for inject in (None, np.full((1, 6), 1e6)):
         es = made(kind)
@@ -62,7 +62,7 @@ def test_far_points_do_not_break_a_search(kind):
 
 
 @both
-def test_points_told_one_by_one_follow_from_the_order_of_their_values(kind):
+def test_tell_one_is_reproducible_and_depends_on_the_order_of_calls(kind):
     def run(late):
         es, waiting = made(kind), []
         for _ in range(600):
@@ -79,7 +79,7 @@ def test_points_told_one_by_one_follow_from_the_order_of_their_values(kind):
     assert min(es.result.best_fitness for es in (first, other)) < 1e-2 * ellipsoid(np.full(6, 2.0))
 
 
-def test_numbers_are_told_once_and_forgotten_when_a_state_is_loaded():
+def test_point_number_is_used_once_and_discarded_by_load_state_dict():
     es = made(CMAES)
     state, (number, _) = es.state_dict(), es.ask_one()
     es.tell_one(number, 1.0)
@@ -103,6 +103,6 @@ def test_numbers_are_told_once_and_forgotten_when_a_state_is_loaded():
         (lambda es: es.tell(np.zeros(9), points=np.zeros((8, 6))), "points are 8, but a generation has 9"),
     ],
 )
-def test_impossible_points_are_refused_by_name(call, message):
+def test_invalid_points_are_rejected_by_name(call, message):
     with pytest.raises(InputError, match=message):
         call(made(CMAES))

@@ -1,4 +1,4 @@
-"""The learned and the discovered strategy: against their paper in float64, and against evosax's numbers."""
+"""The learned and the discovered strategy, compared with their papers in float64 and with evosax."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ TABLE = NoiseTable(2, 2**15)
 
 
 def noise(es):
-    """This generation's noise of all members, shape (population, dimension)."""
+    """Return this generation's noise of all members, shape (population, dimension)."""
     draws = TABLE.draw(es.seed, es.generation, es.population_size, es.dimension)
     z = np.empty((es.population_size, es.dimension))
     for number, row in enumerate(z):
@@ -89,7 +89,7 @@ class PaperLES:
 @pytest.mark.parametrize("fitness", ["plain", "offset", "tied"])
 @pytest.mark.parametrize(("dimension", "population"), [(2, 5), (17, 12), (300, 20)])
 @pytest.mark.parametrize(("kind", "paper"), [(DES, PaperDES), (LES, PaperLES)])
-def test_the_step_is_that_of_the_paper(kind, paper, dimension, population, fitness):
+def test_step_matches_the_paper(kind, paper, dimension, population, fitness):
     start = np.random.default_rng(dimension).normal(0, 0.1, dimension)
     es, expected = kind(start, population, 0.3, perturbation=TABLE), paper(start, 0.3)
     for generation in range(5):
@@ -103,7 +103,7 @@ def test_the_step_is_that_of_the_paper(kind, paper, dimension, population, fitne
         np.testing.assert_allclose(es.deviations.numpy(), expected.sigma, rtol=1e-5)
 
 
-# evosax 0.3.2, LearnedES and DiscoveredES, told these members and losses: mean and std after five steps.
+# Mean and std after five steps of LearnedES and DiscoveredES in evosax 0.3.2, with these members and losses.
 WITNESS = {
     "LES": (
         [0.38822561502456665, 0.3293704092502594, 0.9121042490005493],
@@ -117,7 +117,7 @@ WITNESS = {
 
 
 @pytest.mark.parametrize("kind", [DES, LES])
-def test_five_generations_end_where_evosax_ends(kind, monkeypatch):
+def test_five_generations_match_evosax(kind, monkeypatch):
     z = np.sin(np.arange(1, 91) ** 2).reshape(5, 6, 3)
     es = kind(np.array([0.1, -0.2, 0.3]), 6, 0.3, direction="minimize")
     monkeypatch.setattr(es, "noise_sum", lambda w: torch.from_numpy(w @ z[es.generation]))
@@ -131,7 +131,7 @@ def test_five_generations_end_where_evosax_ends(kind, monkeypatch):
     np.testing.assert_allclose(es.deviations.numpy(), deviations, rtol=1e-5)
 
 
-def test_the_published_weights_are_read_once_and_say_where_they_are_from():
+def test_published_weights_are_read_once_and_name_their_source():
     assert les.layers() is les.layers()
     with safe_open(les._WEIGHTS, "numpy") as file:
         assert file.metadata() == {
@@ -140,7 +140,7 @@ def test_the_published_weights_are_read_once_and_say_where_they_are_from():
     assert sum(weights.size for weights in load_file(les._WEIGHTS).values()) == 246
 
 
-def test_les_knows_the_best_of_a_generation_that_was_all_alike():
+def test_les_records_the_best_of_an_all_equal_generation():
     es = LES(np.zeros(3), 8, perturbation=TABLE)
     es.ask(), es.tell([5.0] * 8)
     assert es.record == 5.0

@@ -1,4 +1,4 @@
-"""Novelty against plain float64 and against pyribs, the course of NSRA's weight, and what is refused."""
+"""Novelty compared with plain float64 and with pyribs, the schedule of NSRA's weight, and invalid options."""
 
 import math
 
@@ -18,7 +18,7 @@ def archive(behaviours):
 
 
 def mean_of_nearest(wanted, known, k):
-    """As plainly as the paper writes it."""
+    """Return the mean distance to the k nearest, as in the paper."""
     distances = [sorted(math.dist(one, other) for other in known) for one in wanted]
     return np.array([sum(row[:k]) / len(row[:k]) for row in distances])
 
@@ -34,7 +34,7 @@ def center(fitness, *behaviour):
 
 @pytest.mark.parametrize("size", [1, 2, 128])
 @pytest.mark.parametrize(("known", "k"), [(1, 10), (7, 3), (500, 1), (500, 15)])
-def test_novelty_is_the_mean_distance_to_the_nearest(size, known, k):
+def test_novelty_is_the_mean_distance_to_the_k_nearest(size, known, k):
     behaviours = DRAWN.normal(size=(known, size)).astype(np.float32)
     wanted = np.concatenate([behaviours[:2], DRAWN.normal(size=(3, size)).astype(np.float32)])
     found = archive(behaviours).novelty(wanted, k)
@@ -42,7 +42,7 @@ def test_novelty_is_the_mean_distance_to_the_nearest(size, known, k):
     np.testing.assert_allclose(found, by_hand, rtol=1e-13, atol=1e-15)
 
 
-def test_blocks_and_ties_cost_no_bit(monkeypatch):
+def test_novelty_is_bit_identical_with_blocks_and_ties(monkeypatch):
     grid = DRAWN.integers(0, 5, size=(3000, 2)).astype(np.float32)
     wanted = DRAWN.integers(0, 7, size=(40, 2)).astype(np.float32)
     at_once = archive(grid).novelty(wanted, 10)
@@ -50,7 +50,7 @@ def test_blocks_and_ties_cost_no_bit(monkeypatch):
     np.testing.assert_array_equal(at_once, archive(grid).novelty(wanted, 10))
 
 
-def test_pyribs_finds_the_same_novelty():
+def test_novelty_equals_that_of_pyribs():
     archives = pytest.importorskip("ribs.archives")
     behaviours, wanted = DRAWN.normal(size=(300, 3)), DRAWN.normal(size=(20, 3))
     behaviours, wanted = behaviours.astype(np.float32), wanted.astype(np.float32)
@@ -65,7 +65,7 @@ def test_pyribs_finds_the_same_novelty():
 
 
 @pytest.mark.parametrize("method", ["ns", "nsr", "nsra:weight=0.3"])
-def test_a_strategy_is_told_ranks_as_the_paper_weighs_them(method):
+def test_strategy_receives_ranks_weighted_as_in_the_paper(method):
     search = Novelty(NoveltyOptions(method))
     known = DRAWN.normal(size=(30, 2)).astype(np.float32)
     for behaviour in known[:-1]:
@@ -83,8 +83,8 @@ def test_a_strategy_is_told_ranks_as_the_paper_weighs_them(method):
     assert columns.get("fitness_weight") == (0.3 if weight == 0.3 else None)
 
 
-def test_openai_es_follows_the_mean_of_ranks_itself():
-    """1 / (n sigma) * sum of (rank of fitness + rank of novelty) / 2 * noise, without ranking that again."""
+def test_openai_es_uses_the_mean_of_ranks_directly():
+    """1 / (n sigma) * sum of (rank of fitness + rank of novelty) / 2 * noise, without ranking again."""
     strategy = OpenAIES(torch.zeros(5), 8, 0.1, optimizer="sgd", momentum=0.0, lr=1.0, shaping="raw")
     members = strategy.ask().double().numpy()
     fitness, novel = members[:, 0] ** 2, np.abs(members[:, 1])
@@ -94,7 +94,7 @@ def test_openai_es_follows_the_mean_of_ranks_itself():
     np.testing.assert_allclose(strategy.center.numpy(), step, rtol=1e-5, atol=1e-6)
 
 
-def test_the_weight_of_fitness_falls_with_patience_and_grows_with_a_better_centre():
+def test_fitness_weight_falls_after_patience_and_rises_with_a_better_centre():
     search = Novelty(NoveltyOptions("nsra:weight=0.5,step=0.2,patience=2"))
     behaviours, seen = np.eye(3, 2, dtype=np.float32), []
     for generation, fitness in enumerate([1.0, 0.5, 1.0, 0.9, 0.8, 2.0, 3.0, math.nan, 4.0, math.inf, 0.0]):
@@ -111,7 +111,7 @@ def test_the_weight_of_fitness_falls_with_patience_and_grows_with_a_better_centr
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e35, -1e35])
-def test_a_centre_without_a_usable_fitness_is_not_better_than_ever(value):
+def test_centre_without_usable_fitness_is_not_a_new_best(value):
     search = Novelty(NoveltyOptions("nsra:weight=0.5,step=0.2,patience=9"))
     for fitness in (value, 1.0, value, 2.0):
         search.learn(center(fitness, 0.0, 0.0))
@@ -121,7 +121,7 @@ def test_a_centre_without_a_usable_fitness_is_not_better_than_ever(value):
     again.load(search.tensors())
 
 
-def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
+def test_nonfinite_behaviours_rank_last_and_are_not_archived():
     search = Novelty(NoveltyOptions("ns:k=3"))
     behaviours = np.array([[0, 1], [np.nan, 0], [5, 5], [1, 1]], np.float32)
     told, _ = search.shaped(np.array([1.0, 2.0, np.nan, 3.0]), behaviours, center(1.0, 0.0, 0.0))
@@ -129,7 +129,7 @@ def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
     search.learn(center(1.0, np.nan, 0.0))
     assert len(search.archive) == 0
     told, _ = search.shaped(np.arange(2.0), behaviours[[0, 3]], center(1.0, np.inf, 0.0))
-    assert told.tolist() == [0.0, 0.0]  # nothing to be different from
+    assert told.tolist() == [0.0, 0.0]  # the archive is empty
     with pytest.raises(EnvironmentFailure, match="every member's holds a NaN"):
         search.shaped(np.arange(2.0), np.full((2, 2), np.nan, np.float32), center(1.0, 0.0, 0.0))
     search.learn(center(1.0, 0.0, 0.0))
@@ -149,12 +149,12 @@ def test_what_is_no_number_counts_as_the_worst_and_stays_out_of_the_archive():
         ("nsra:step=nan", "step must be a number from 0 to 1"),
     ],
 )
-def test_what_is_no_search_is_refused(text, message):
+def test_invalid_search_is_rejected(text, message):
     with pytest.raises(InputError, match=rf"^`novelty` {text}:? {message}"):
         NoveltyOptions(text)
 
 
-def test_an_archive_refuses_behaviours_of_another_size_whatever_they_hold():
+def test_archive_rejects_behaviours_of_a_different_size():
     known = archive([[0.0, 1.0]])
     for asked in (known.with_one, lambda behaviour: known.novelty(behaviour[None], 3)):
         with pytest.raises(InputError, match="behaviours of 2 and 3 numbers"):

@@ -1,4 +1,4 @@
-"""The optimisers a strategy steps its centre with: torch's bits, without what torch.optim imports."""
+"""Optimisers of the centre: bit-identical to torch's, without the imports of torch.optim."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ TABLE = NoiseTable(3, 2**15)
 
 
 def torch_sgd(params, momentum):
-    """SGD whose velocity is a mean of gradients from the first step on."""
+    """Return SGD whose velocity is a mean of gradients from the first step."""
     params = list(params)
     optimizer = torch.optim.SGD(params, lr=0.01, momentum=momentum, dampening=momentum)
     for parameter in params:
@@ -41,7 +41,7 @@ def run(strategy, generations):
 
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("make", [OpenAIES, PGPE])
-def test_named_optimisers_give_the_bits_of_torchs(name, make):
+def test_named_optimisers_are_bit_identical_to_torchs(name, make):
     common = {
         "population": 16,
         "sigma": 0.1,
@@ -57,20 +57,20 @@ def test_named_optimisers_give_the_bits_of_torchs(name, make):
         assert torch.equal(torch.as_tensor(ours.state_dict()[key]), torch.as_tensor(value)), key
 
 
-def test_sgd_without_momentum_is_plain_descent():
+def test_sgd_without_momentum_is_plain_gradient_descent():
     es = OpenAIES(np.zeros(5), 8, optimizer=partial(SGD, momentum=0.0), lr=0.5, perturbation=TABLE)
     peer = OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.5), perturbation=TABLE)
     assert torch.equal(run(es, 4).center, run(peer, 4).center)
     assert not any(key.startswith("optimizer.") for key in es.state_dict())
 
 
-def test_what_makes_no_optimiser_is_refused():
+def test_invalid_optimiser_is_rejected():
     for optimizer in ("adamm", 3, lambda params: None, torch.optim.Adam([torch.zeros(1)])):
         with pytest.raises(InputError, match="optimizer"):
             OpenAIES(np.zeros(5), 8, optimizer=optimizer)
 
 
-def test_a_state_of_another_optimiser_is_refused_and_changes_nothing():
+def test_state_of_a_different_optimiser_is_rejected_and_changes_nothing():
     before = OpenAIES(np.zeros(5), 8, optimizer="sgd", perturbation=TABLE)
     saved = run(OpenAIES(np.zeros(5), 8, optimizer="adam", perturbation=TABLE), 3).state_dict()
     with pytest.raises(InputError, match="different optimizer"):
@@ -78,7 +78,7 @@ def test_a_state_of_another_optimiser_is_refused_and_changes_nothing():
     assert (before.generation, float(before.center.abs().sum())) == (0, 0.0)
 
 
-def test_an_unknown_name_brings_the_nearest():
+def test_unknown_name_suggests_the_nearest():
     with pytest.raises(InputError, match="did you mean clipup"):
         OpenAIES(np.zeros(5), 8, optimizer="clipupp")
 
@@ -96,7 +96,7 @@ print("torch._dynamo" in sys.modules)
 """
 
 
-def test_training_does_not_import_torchs_compiler(tmp_path):
+def test_training_does_not_import_the_torch_compiler(tmp_path):
     options = [{"strategy": f"openai-es:optimizer={name}"} for name in NAMED]
     options += [{"strategy": "pgpe"}, {"strategy": "snes"}, {}]
     script = SCRIPT.format(options=options)
@@ -113,7 +113,7 @@ def test_training_does_not_import_torchs_compiler(tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", ["Adagrad", "AdamW", "ASGD", "RAdam", "SGD"])
-def test_torchs_optimisers_go_on_bit_for_bit(name, dtype):
+def test_resumed_torch_optimisers_are_bit_identical(name, dtype):
     def made():
         return OpenAIES(torch.ones(5, dtype=dtype), 8, optimizer=partial(make, lr=0.1), perturbation=TABLE)
 
@@ -124,7 +124,7 @@ def test_torchs_optimisers_go_on_bit_for_bit(name, dtype):
 
 
 @pytest.mark.parametrize("make", [partial(OpenAIES, lr=0.1), partial(PGPE, lr=0.1)], ids=["adam", "clipup"])
-def test_one_diverged_fitness_leaves_the_memory_finite(make):
+def test_one_diverged_fitness_leaves_the_optimiser_state_finite(make):
     es = make(np.full(3, 0.5), 20, sigma=0.1, shaping="raw", perturbation=TABLE)
     fitness = -((es.ask().double() - 1) ** 2).sum(dim=1)
     fitness[4] = -1e24
@@ -137,13 +137,13 @@ def test_one_diverged_fitness_leaves_the_memory_finite(make):
     assert not torch.equal(es.center, before)
 
 
-def test_an_optimiser_that_maximises_is_refused():
+def test_optimiser_that_maximises_is_rejected():
     with pytest.raises(InputError, match="must not maximize"):
         OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.1, maximize=True))
 
 
 class Counting(torch.optim.Optimizer):
-    """Shorter steps with each one, which it counts in its group, as schedule-free optimisers do."""
+    """Shortens its steps by a count in its parameter group, like schedule-free optimisers."""
 
     def __init__(self, params):
         super().__init__(params, {"lr": 0.1, "count": 0, "sum": 0.0, "betas": (0.9, 0.99), "amsgrad": False})
@@ -157,7 +157,7 @@ class Counting(torch.optim.Optimizer):
 
 
 @pytest.mark.parametrize("saved_after", [0, 3])
-def test_an_optimizer_that_counts_in_its_group_goes_on_bit_for_bit(saved_after):
+def test_resumed_optimizer_that_counts_in_its_group_is_bit_identical(saved_after):
     whole, cut = (OpenAIES(np.zeros(5), 8, optimizer=Counting, perturbation=TABLE) for _ in range(2))
 
     def go_on(es, generations):

@@ -1,4 +1,4 @@
-"""A strategy of one's own that draws from global generators, or that is not quite right."""
+"""User-defined strategies that draw from global generators, or contain an error."""
 
 import random
 import re
@@ -18,7 +18,7 @@ TINY = {"preset": None, "population": 6, "generations": 4, "verbose": False, "wo
 
 
 class Cauchy(Strategy):
-    """Members with heavy tails, drawn from every global generator; the centre follows with a momentum."""
+    """Heavy-tailed members drawn from every global generator; the centre follows with momentum."""
 
     def __init__(self, x0, population, sigma=0.1, *, seed=0, direction="maximize"):
         super().__init__(x0, population, seed=seed, direction=direction)
@@ -48,12 +48,12 @@ class Cauchy(Strategy):
         self.velocity = state["velocity"].clone()
 
 
-def drawn():
+def draw_from_global_generators():
     return random.random(), np.random.random(), torch.rand(1).item()
 
 
 class Restless(Cauchy):
-    """Leaps somewhere else when all members got the same."""
+    """Jumps to a random point if all members have equal fitness."""
 
     def remember(self, fitness):
         self.center += torch.rand(self.dimension) + np.random.random() + random.random()
@@ -63,22 +63,22 @@ def trained(tmp_path, name, **options):
     return escalade.train("CartPole-v1", strategy=Cauchy, run_dir=tmp_path / name, **TINY | options)
 
 
-def test_what_it_draws_follows_from_the_seed_whatever_workers_and_resumes(tmp_path):
+def test_global_draws_follow_from_the_seed_with_any_workers_and_resumes(tmp_path):
     first = trained(tmp_path, "first")
-    drawn()  # another state of the generators
+    draw_from_global_generators()  # change the state of the generators
     again = trained(tmp_path, "again", workers=2)
     trained(tmp_path, "parts", generations=2)
-    drawn()
+    draw_from_global_generators()
     parts = escalade.resume(tmp_path / "parts", generations=4, verbose=False)
     digest = first.summary["params_sha256"]
     assert digest == again.summary["params_sha256"] == parts.summary["params_sha256"]
     assert digest != trained(tmp_path, "other", seed=1).summary["params_sha256"]
 
 
-def test_what_it_draws_where_all_members_got_the_same_follows_from_the_seed():
+def test_global_draws_after_equal_fitness_follow_from_the_seed():
     centers = []
     for seed in (1, 1, 2):
-        drawn()  # another state of the generators
+        draw_from_global_generators()  # change the state of the generators
         es = build_strategy(Restless, np.zeros(3, np.float32), {"population": 4, "seed": seed})
         for told in ([7.0] * 4, [1.0, 2.0, 3.0, 4.0], [0.0] * 4):
             es.ask()
@@ -89,7 +89,7 @@ def test_what_it_draws_where_all_members_got_the_same_follows_from_the_seed():
     assert centers[0] == centers[1] != centers[2]
 
 
-def test_an_update_beyond_what_numbers_hold_is_one_line_and_leaves_the_centre():
+def test_overflowing_update_is_rejected_in_one_line_and_leaves_the_centre():
     class Leaping(Cauchy):
         def update(self, fitness):
             self.center *= np.inf
@@ -104,7 +104,7 @@ def test_an_update_beyond_what_numbers_hold_is_one_line_and_leaves_the_centre():
 
 
 class Remembers(OpenAIES):
-    """Keeps an array, a tensor and numbers of its own, which numpy made."""
+    """Stores its own array, tensor and NumPy scalars."""
 
     adapted = ("seen", "mean", "count", "worst")
 
@@ -122,7 +122,7 @@ class Remembers(OpenAIES):
         self.center += 0.01 * self.mean + 0.001 * self.count + 0.001 * float(self.worst)
 
 
-def test_what_is_listed_in_adapted_is_saved_and_taken_over(tmp_path):
+def test_attributes_listed_in_adapted_are_saved_and_restored(tmp_path):
     def evolved(**options):
         torch.manual_seed(2)
         return escalade.evolve(nn.Linear(3, 1), total, population=8, strategy=Remembers, **options).center
@@ -136,14 +136,14 @@ def test_what_is_listed_in_adapted_is_saved_and_taken_over(tmp_path):
     np.testing.assert_array_equal(rest, whole)
 
 
-def test_optimize_takes_a_strategy_that_takes_no_perturbation():
+def test_optimize_accepts_a_strategy_without_a_perturbation_argument():
     found = escalade.optimize(lambda x: float((x**2).sum()), np.ones(3), Cauchy, population=8, budget=80)
     assert np.isfinite(found.best_fitness)
     assert found.strategy == "Cauchy"
 
 
 class Halves(Strategy):
-    """Its second half mirrors its first: of more members, others are mirrored."""
+    """Mirrors its first half in its second, so the pairs depend on the number of members."""
 
     sigma = 0.1
 
@@ -196,7 +196,7 @@ class Restarting(Cauchy):
         (Halves, ["a generation grows"]),
     ],
 )
-def test_a_check_of_ones_own_strategy(kind, says):
+def test_check_strategy_reports_errors_of_user_strategies(kind, says):
     found = check_strategy(kind)
     assert len(found) == len(says)
     for line, words in zip(found, says, strict=True):

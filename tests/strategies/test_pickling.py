@@ -1,4 +1,4 @@
-"""A strategy that was pickled, copied or saved by torch goes on as the one it was made from."""
+"""A strategy that was pickled, copied or saved by torch continues like the original."""
 
 import copy
 import io
@@ -22,7 +22,7 @@ def saved(thing):
 WAYS = [copy.deepcopy, saved, lambda thing: pickle.loads(pickle.dumps(thing))]
 
 
-def turns(strategy, generations=2):
+def run_generations(strategy, generations=2):
     seen = []
     for _ in range(generations):
         members = np.asarray(strategy.ask())
@@ -37,11 +37,11 @@ def own_sigma(generation):
 
 @pytest.mark.parametrize("way", WAYS[1:])
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_a_copy_goes_on_like_the_strategy(name, way):
+def test_copy_continues_like_the_original(name, way):
     strategy = STRATEGIES[name].load()(np.ones(6), seed=3)
-    turns(strategy)
+    run_generations(strategy)
     made = way(strategy)
-    assert turns(made) == turns(strategy)
+    assert run_generations(made) == run_generations(strategy)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -54,7 +54,7 @@ def test_a_copy_goes_on_like_the_strategy(name, way):
         {"population": PopulationSchedule("linear:8:16:8").members(0)},
     ],
 )
-def test_so_do_schedules(options, way):
+def test_copy_with_schedules_continues_like_the_original(options, way):
     strategy = STRATEGIES["openai-es"].load()(np.ones(6), **options)
-    turns(strategy)
-    assert turns(way(strategy)) == turns(strategy)
+    run_generations(strategy)
+    assert run_generations(way(strategy)) == run_generations(strategy)

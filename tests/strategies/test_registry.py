@@ -1,4 +1,4 @@
-"""The registry: what it says of a strategy is true, and an entry is all that a new one needs."""
+"""The registry describes each strategy correctly, and a new strategy needs only an entry."""
 
 import inspect
 import re
@@ -28,7 +28,7 @@ every = pytest.mark.parametrize("entry", STRATEGIES.values(), ids=STRATEGIES.key
 
 
 @every
-def test_an_entry_tells_the_truth_about_its_class(entry):
+def test_entry_matches_its_class(entry):
     kind = entry.load()
     assert issubclass(kind, Strategy)
     assert getattr(strategies, entry.class_name) is kind
@@ -39,7 +39,7 @@ def test_an_entry_tells_the_truth_about_its_class(entry):
 
 
 @every
-def test_every_argument_is_spelled_out_and_described(entry):
+def test_every_argument_is_explicit_and_documented(entry):
     kind = entry.load()
     parameters = inspect.signature(kind).parameters
     assert not any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values())
@@ -48,7 +48,7 @@ def test_every_argument_is_spelled_out_and_described(entry):
     assert set(parameters) - shared <= set(described) - {"InputError"} <= set(parameters)
 
 
-def test_the_packages_names_are_the_registrys_and_its_bases():
+def test_package_exports_the_registered_and_base_classes():
     classes = {entry.class_name for entry in STRATEGIES.values()}
     assert set(strategies.__all__) == classes | {
         "ClipUp",
@@ -62,19 +62,19 @@ def test_the_packages_names_are_the_registrys_and_its_bases():
     assert all(inspect.isclass(getattr(strategies, name)) for name in strategies.__all__)
 
 
-def test_type_checkers_see_the_same_names():
+def test_type_checkers_see_the_exported_names():
     source = (ROOT / "src/escalade/strategies/__init__.py").read_text()
     seen = set(re.findall(r"import (\w+) as \1$", source, re.MULTILINE))
     assert seen == set(strategies.__all__)
 
 
-def test_the_registry_does_not_import_torch():
+def test_registry_does_not_import_torch():
     code = "import sys, escalade.strategies.registry as r; print(len(r.STRATEGIES), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(len(STRATEGIES)), "False"]
 
 
-def test_options_that_only_some_take():
+def test_strategy_options_reach_the_strategy():
     assert STRATEGY_OPTIONS == ("lr",)
     own = {"top_directions": 2}
     config = Config(env="X-v0", strategy="ars", strategy_options=own, lr=0.5, population=8)
@@ -91,19 +91,19 @@ def test_options_that_only_some_take():
         ("cem", "elites", "did you mean elite"),
     ],
 )
-def test_an_unknown_argument_is_one_line_that_names_the_nearest(name, argument, hint):
+def test_unknown_argument_error_is_one_line_with_a_suggestion(name, argument, hint):
     with pytest.raises(InputError, match=hint) as caught:
         STRATEGIES[name].load()(np.zeros(3), 12, **{argument: 1})
     assert argument in str(caught.value)
 
 
-def test_the_worked_example_of_contributing(monkeypatch):
+def test_worked_example_of_contributing_runs(monkeypatch):
     section = (ROOT / "docs/extending/strategy.md").read_text()
     file, entry = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     module = types.ModuleType("escalade.strategies.random_search")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(file, "random_search.py", "exec"), module.__dict__)
-    monkeypatch.setitem(STRATEGIES, "random-search", None)  # taken out again at the end
+    monkeypatch.setitem(STRATEGIES, "random-search", None)  # removed again after the test
     exec(entry, {"STRATEGIES": STRATEGIES, "StrategyEntry": StrategyEntry})
 
     options = {"strategy": "random-search", "population": 9, "sigma": 0.5, "workers": 0}
@@ -118,7 +118,7 @@ def test_the_worked_example_of_contributing(monkeypatch):
 
 
 @every
-def test_noise_of_a_device_works_or_is_refused_in_a_line(entry):
+def test_device_noise_works_or_is_rejected_in_one_line(entry):
     source = DeviceNoise(Counters(torch.device("cpu")), 0, ((6, 5), (5,)))
 
     def search():
@@ -138,7 +138,7 @@ def test_noise_of_a_device_works_or_is_refused_in_a_line(entry):
 
 
 @every
-def test_low_rank_noise_works_or_is_refused_in_a_line(entry):
+def test_low_rank_noise_works_or_is_rejected_in_one_line(entry):
     source = make_source("low-rank:1", 1, ((6, 5), (5,)))
 
     def search():

@@ -1,4 +1,4 @@
-"""Schedules: their values, their text, and what is refused."""
+"""Schedules: values, text form, and rejected input."""
 
 import math
 
@@ -9,7 +9,7 @@ from escalade.strategies import schedules
 from escalade.strategies.schedules import parse, parse_sigma
 
 
-def test_values():
+def test_schedule_values():
     assert [parse(0.3)(g) for g in (0, 1000)] == [0.3, 0.3]
     assert parse("exponential:2:0.5")(3) == 0.25
     assert parse("exponential:2:0.5:0.7")(30) == 0.7
@@ -22,7 +22,7 @@ def test_values():
 
 
 @pytest.mark.parametrize("text", ["exponential:3:2", "step:0.1:1.5:2"])
-def test_a_factor_above_one_ends_at_the_largest_number_and_not_in_an_error(text):
+def test_growing_schedule_is_capped_at_the_largest_number(text):
     schedule = parse(text)
     assert schedule(20) > 5
     values = [schedule(generation) for generation in (1000, 2000, 100_000, 10**9)]
@@ -30,7 +30,7 @@ def test_a_factor_above_one_ends_at_the_largest_number_and_not_in_an_error(text)
     assert all(type(value) is float and math.isfinite(value) for value in values)
 
 
-def test_numbers_and_schedules_pass_through():
+def test_parse_returns_schedules_and_wraps_numbers():
     assert schedules.parse(0.25)(7) == 0.25
 
     def own(generation):
@@ -43,12 +43,12 @@ def test_numbers_and_schedules_pass_through():
     "text",
     ["", "fast", "linear", "linear:1:2:3:4", "step:1:0.5:0", "exponential:x:0.9", "0", "nan", "sine:1:2:3"],
 )
-def test_impossible_text_is_refused_by_name(text):
+def test_invalid_text_is_rejected_by_name(text):
     with pytest.raises(InputError, match=r"^lr "):
         schedules.parse(text, "lr")
 
 
-def test_populations():
+def test_population_schedules():
     assert schedules.members(7, 99) == 7
     growing = schedules.PopulationSchedule("linear:16:64:48")
     assert [growing.members(generation) for generation in (0, 1, 2, 3, 46, 48, 1000)] == [
@@ -84,19 +84,19 @@ def test_populations():
         ("exponential:0:2", "must start above 0"),
     ],
 )
-def test_populations_that_cannot_be(text, said):
+def test_invalid_populations_are_rejected(text, said):
     with pytest.raises(InputError, match=f"^`population` '{text}'.* {said}"):
         schedules.PopulationSchedule(text)
 
 
-def test_a_schedule_that_is_a_function_gives_no_more_than_float32_holds():
+def test_function_schedule_beyond_float32_is_rejected():
     with pytest.raises(InputError, match=r"lr is 1e\+39 in generation 3 .* at most 1e\+30"):
         parse(lambda generation: 1e39 if generation == 2 else 0.1, "lr")(2)
     with pytest.raises(InputError, match=r"lr is 1000.* in generation 1"):
         parse(lambda generation: 10**400, "lr")(0)
 
 
-def test_a_floor_ends_a_sigma_that_decays_at_once():
+def test_sigma_that_decays_at_once_needs_a_floor():
     assert parse_sigma("exponential:0.1:0:0.01")(5) == 0.01
     with pytest.raises(InputError, match="ends at 0"):
         parse_sigma("exponential:0.1:0:0")

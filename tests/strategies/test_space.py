@@ -1,4 +1,4 @@
-"""Searches in a box: no standard deviation grows past its width, whoever searches."""
+"""Searches in a box: no standard deviation grows past its width, for any strategy."""
 
 import math
 
@@ -21,7 +21,7 @@ def noise(x):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_search_that_learns_nothing_stays_as_wide_as_its_box(strategy):
+def test_search_without_information_stays_as_wide_as_its_box(strategy):
     told = Told()
     found = escalade.optimize(
         noise, np.full(3, 0.5), strategy, bounds=(0, 1), population=12, budget=4000, recorders=[told]
@@ -31,8 +31,8 @@ def test_a_search_that_learns_nothing_stays_as_wide_as_its_box(strategy):
 
 
 @pytest.mark.parametrize("seed", [22, 29, 30, 32])
-def test_growth_of_a_population_is_fitted_from_any_seed(seed):
-    """Wider than the box, sigma grew on and on: these seeds ended 100 to 1,000 above the optimum."""
+def test_population_growth_curve_is_fitted_from_any_seed(seed):
+    """If sigma grows wider than the box, these seeds end 100 to 1,000 above the optimum."""
     times = np.linspace(0, 1000, 100)
 
     def grown(rate, capacity):
@@ -46,19 +46,19 @@ def test_growth_of_a_population_is_fitted_from_any_seed(seed):
     assert found.best_fitness == pytest.approx(7225.8615, abs=1e-3)
 
 
-def test_a_tiny_first_sigma_may_grow_until_it_fills_the_box():
+def test_tiny_initial_sigma_may_grow_until_it_fills_the_box():
     found = escalade.optimize(lambda x: ((x - 0.1) ** 2).sum(), np.full(3, 0.9), sigma=1e-6, bounds=(0, 1))
     np.testing.assert_allclose(found.best, 0.1, atol=1e-5)
 
 
-def test_a_first_sigma_is_no_wider_than_its_box():
+def test_initial_sigma_is_at_most_the_width_of_the_box():
     space = SearchSpace(np.zeros(2), 10.0, ([-1, -math.inf], [2, 5]), seed=1)
     es = space.make(STRATEGIES["cma-es"].load(), Start(None), 0)
     np.testing.assert_allclose(es.scale * space._scale, [3, 10])
 
 
 @pytest.mark.parametrize("strategy", SHAPED)
-def test_each_deviation_is_narrowed_by_its_own_factor(strategy):
+def test_each_deviation_is_reduced_by_its_own_factor(strategy):
     es = STRATEGIES[strategy].load()(np.zeros(3), population=12, sigma=0.5, perturbation=TABLE)
     for _ in range(3):
         es.tell(-((es.ask().double().numpy() - [1, 2, 3]) ** 2).sum(axis=1))
@@ -70,7 +70,7 @@ def test_each_deviation_is_narrowed_by_its_own_factor(strategy):
 
 
 @pytest.mark.parametrize("strategy", ["lm-ma-es", "rm-es", "canonical-es"])
-def test_one_step_size_is_narrowed_by_the_smallest_factor(strategy):
+def test_single_step_size_is_reduced_by_the_smallest_factor(strategy):
     es = STRATEGIES[strategy].load()(np.zeros(3), population=12, sigma=0.5, perturbation=TABLE)
     before = np.broadcast_to(es.scale, (3,)).copy()
     es.narrow(np.array([0.25, 1.0, 0.5]))
@@ -78,6 +78,6 @@ def test_one_step_size_is_narrowed_by_the_smallest_factor(strategy):
 
 
 @pytest.mark.parametrize("bounds", [(-1e308, 1e308), (None, 1e300), (0, [1, 1e308]), (-1e101, None)])
-def test_bounds_too_large_to_compute_with_are_refused_by_name(bounds):
+def test_bounds_too_large_to_compute_with_are_rejected_by_name(bounds):
     with pytest.raises(InputError, match=r"bounds: parameter . has .*use None for no bound"):
         escalade.optimize(lambda x: (x**2).sum(), np.full(2, 0.5), bounds=bounds)

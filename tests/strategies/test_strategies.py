@@ -1,4 +1,4 @@
-"""What every strategy promises: resuming bit for bit, zero steps, order, direction, clear refusals."""
+"""Guarantees of every strategy: bit-identical resuming, zero steps, order, direction, clear errors."""
 
 import copy
 import json
@@ -67,7 +67,7 @@ MAKERS = {
     "CanonicalES": partial(CanonicalES, parents=4),
 }
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-KINDS = ["OpenAIES momentum", "SNES mirrored", "CMAES", "DeepGA"]  # each with members of another class
+KINDS = ["OpenAIES momentum", "SNES mirrored", "CMAES", "DeepGA"]  # each with a different class of members
 each_kind = pytest.mark.parametrize("make", [MAKERS[name] for name in KINDS], ids=KINDS)
 
 
@@ -86,7 +86,7 @@ def step(strategy, count):
 
 
 def parts(strategy):
-    """A copy of everything that decides what comes next."""
+    """Return a copy of everything that determines the next generations."""
     return copy.deepcopy(strategy.state_dict())
 
 
@@ -100,7 +100,7 @@ def assert_same(first, second):
 
 
 @every
-def test_resumes_bit_for_bit(make):
+def test_resumed_search_is_bit_identical(make):
     first = built(make)
     step(first, 5)
     state = first.state_dict()
@@ -120,7 +120,7 @@ def test_resumes_bit_for_bit(make):
 
 
 @each_kind
-def test_another_dimension_is_refused(make):
+def test_state_of_a_different_dimension_is_rejected(make):
     with pytest.raises(InputError, match="6 parameters"):
         built(make).load_state_dict(built(make, dimension=7).state_dict())
     with pytest.raises(InputError, match="the saved state has no "):
@@ -134,7 +134,7 @@ def test_another_dimension_is_refused(make):
         (CEM, RMES, "ages"),
     ],
 )
-def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
+def test_state_of_a_different_strategy_is_rejected(saved, loaded, name):
     strategy = loaded(np.zeros(6), 20)
     with pytest.raises(InputError, match=f"state has no {name}"):
         strategy.load_state_dict(saved(np.ones(6), 20).state_dict())
@@ -142,7 +142,7 @@ def test_the_state_of_another_strategy_is_refused(saved, loaded, name):
 
 
 @every
-def test_the_same_seed_gives_the_same_search_and_another_seed_another(make):
+def test_search_depends_on_the_seed_and_is_reproducible(make):
     runs = [built(make, seed=seed) for seed in (1, 1, 2)]
     for run in runs:
         step(run, 4)
@@ -154,12 +154,12 @@ def test_the_same_seed_gives_the_same_search_and_another_seed_another(make):
 @pytest.mark.parametrize("value", [-7.25])
 def test_all_equal_fitness_is_a_zero_step(make, value):
     strategy = built(make)
-    step(strategy, 3)  # momentum and paths are under way
+    step(strategy, 3)  # so that momentum and paths are not zero
     before = parts(strategy)
     strategy.sample()
     strategy.tell([value] * 10)
     after = parts(strategy)
-    # The last three are what Deep GA and LES keep of fitness, whatever moves.
+    # The last three record fitness in Deep GA and LES even if the step is zero.
     for name in ("generation", "update_ratio", "history", "best", "best_fitness", "sums", "counts", "record"):
         before.pop(name, None), after.pop(name, None)
     assert strategy.update_ratio == 0.0
@@ -167,7 +167,7 @@ def test_all_equal_fitness_is_a_zero_step(make, value):
 
 
 @each_kind
-def test_members_that_failed_count_as_the_worst(make):
+def test_failed_members_count_as_the_worst(make):
     failed, worst = built(make), built(make)
     values = np.arange(10.0)
     values[[2, 5]] = values[1] = -3.0
@@ -204,7 +204,7 @@ def test_finds_the_top_of_a_sphere(make):
 
 
 @each_kind
-def test_lists_arrays_and_tensors_are_taken(make):
+def test_lists_arrays_and_tensors_are_accepted(make):
     values = np.arange(10) % 4
     for x0 in (np.ones(6), torch.ones(6, dtype=torch.float16), [1.0] * 6):
         strategies = [make(x0, 10, sigma=0.2, perturbation=TABLE) for _ in range(3)]
@@ -219,7 +219,7 @@ def test_lists_arrays_and_tensors_are_taken(make):
 
 
 @every
-def test_populations_are_addresses_wherever_the_strategy_can(make):
+def test_populations_are_addresses_if_the_strategy_allows_it(make):
     strategy = built(make, dimension=1000, population=64)
     population = strategy.sample()
     if isinstance(strategy, SizedStrategy):
@@ -230,7 +230,7 @@ def test_populations_are_addresses_wherever_the_strategy_can(make):
 
 
 @each_kind
-def test_a_population_given_out_is_not_changed_by_tell(make):
+def test_tell_does_not_change_a_returned_population(make):
     strategy = built(make)
     population = strategy.sample()
     vector, again = np.empty(6, np.float32), np.empty(6, np.float32)
@@ -245,7 +245,7 @@ def test_a_population_given_out_is_not_changed_by_tell(make):
 
 @each_kind
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_result_is_the_best_of_all_that_was_asked_for(make, direction):
+def test_result_is_the_best_of_all_members(make, direction):
     strategy = built(make, direction=direction)
     assert math.isnan(strategy.result.best_fitness)
     assert strategy.result.history.shape == (0, 2)
@@ -270,11 +270,11 @@ def test_result_is_the_best_of_all_that_was_asked_for(make, direction):
 
 @each_kind
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_a_member_whose_fitness_is_unusable_is_never_the_best_and_counts_in_no_mean(make, direction):
+def test_member_with_unusable_fitness_is_never_the_best_and_not_in_the_mean(make, direction):
     strategy = built(make, direction=direction)
     members = strategy.ask()
     strange = [math.nan, math.inf, -math.inf, 1e40, -1e40, math.nan, 1e200, math.nan, -1e31]
-    strategy.tell([*strange[:7], 5.0, *strange[7:]])  # which all get the fitness of the only one that is left
+    strategy.tell([*strange[:7], 5.0, *strange[7:]])  # all replaced by the only usable fitness
     assert strategy.result.best_fitness == 5.0
     assert torch.equal(strategy.result.best, members[7])
     assert strategy.result.history.tolist() == [[5.0, 5.0]]
@@ -292,11 +292,11 @@ def test_a_member_whose_fitness_is_unusable_is_never_the_best_and_counts_in_no_m
     assert np.isnan(strategy.result.history[2]).all()
 
 
-# --- what is refused ------------------------------------------------------------------------------------
+# --- invalid input --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, MAKERS["SNES mirrored"]])
-def test_mirrored_strategies_refuse_odd_populations(make):
+def test_mirrored_strategies_reject_odd_populations(make):
     with pytest.raises(InputError, match="use 8"):
         make(np.zeros(3), 7)
 
@@ -317,13 +317,13 @@ def test_mirrored_strategies_refuse_odd_populations(make):
         None,
     ],
 )
-def test_impossible_deviations_are_refused(make, sigma):
+def test_invalid_deviations_are_rejected(make, sigma):
     with pytest.raises(InputError, match="sigma"):
         make(np.zeros(3), 12, sigma)
 
 
 @pytest.mark.parametrize("make", [SNES, SimpleGaussian, CEM, PGPE, SepCMAES])
-def test_deviations_may_be_a_vector_or_text(make):
+def test_deviations_may_be_a_vector_or_text_schedule(make):
     assert make(np.zeros(3), 12, "0.5").sigma == 0.5
     strategy = make(np.zeros(3), 12, np.array([0.1, 0.2, 0.6]))
     assert strategy.sigma == pytest.approx(0.3)
@@ -349,26 +349,26 @@ def test_deviations_may_be_a_vector_or_text(make):
         (partial(SNES, direction="up"), "direction 'up'"),
     ],
 )
-def test_impossible_settings_are_refused_by_name(make, message):
+def test_invalid_settings_are_rejected_by_name(make, message):
     with pytest.raises(InputError, match=message):
         make(np.zeros(3), 10)
 
 
 @pytest.mark.parametrize("make", [CMAES, SepCMAES])
-def test_cma_es_chooses_its_population_and_refuses_a_tiny_one(make):
+def test_cma_es_has_a_default_population_and_rejects_a_tiny_one(make):
     assert make(np.zeros(10)).population_size == 10
     assert make(np.zeros(100)).population_size == 17
     with pytest.raises(InputError, match="at least 4"):
         make(np.zeros(3), 3)
 
 
-def test_cma_es_refuses_what_would_not_fit():
+def test_cma_es_rejects_dimensions_that_do_not_fit_in_memory():
     with pytest.raises(InputError, match=r"dimension 500000 needs .* use SepCMAES or SNES"):
         CMAES(np.zeros(500_000))
 
 
 @each_kind
-def test_fitness_of_another_shape_is_refused(make):
+def test_fitness_of_the_wrong_shape_is_rejected(make):
     strategy = built(make)
     strategy.sample()
     for shape in (9, (10, 1)):
@@ -376,11 +376,11 @@ def test_fitness_of_another_shape_is_refused(make):
             strategy.tell(np.zeros(shape))
     with pytest.raises(InputError, match="one number"):
         strategy.tell(["a"] * 10)
-    strategy.tell(np.arange(10.0))  # nothing is lost by a mistake
+    strategy.tell(np.arange(10.0))  # the generation can still be completed after the error
 
 
 @pytest.mark.parametrize("make", [ARS, OpenAIES])
-def test_a_scale_of_noise_never_becomes_zero(make):
+def test_noise_scale_never_becomes_zero(make):
     strategy = make(np.zeros(5), population=4, sigma="exponential:0.1:0.001", perturbation=TABLE)
     strategy.generation = 10_000
     assert strategy.sigma == SMALLEST_SIGMA
@@ -393,7 +393,7 @@ def test_a_scale_of_noise_never_becomes_zero(make):
 
 
 @each_kind
-def test_a_generation_is_told_once_and_only_after_it_was_asked_for(make):
+def test_tell_is_accepted_once_and_only_after_ask(make):
     strategy = built(make)
     for _ in range(2):
         with pytest.raises(InputError, match=r"call ask\(\) .or sample\(\)."):
@@ -415,7 +415,7 @@ def test_a_generation_is_told_once_and_only_after_it_was_asked_for(make):
     "fitness",
     [[None] * 4, ["1", "2", "3", "4"], [1j] * 4, torch.zeros(4, dtype=torch.complex64), [10**400] * 4],
 )
-def test_fitness_that_is_no_number_is_refused(fitness):
+def test_non_numeric_fitness_is_rejected(fitness):
     strategy = OpenAIES(np.zeros(3), population=4)
     strategy.ask()
     with pytest.raises(InputError, match="fitness must hold one number per member"):
@@ -426,7 +426,7 @@ def test_fitness_that_is_no_number_is_refused(fitness):
 
 @pytest.mark.parametrize("make", [OpenAIES, ARS, PGPE, SNES])
 @pytest.mark.parametrize("size", [4, 20])
-def test_a_generation_of_another_size_is_told_whole(make, size):
+def test_resized_generation_uses_all_members(make, size):
     strategy = built(make)
     members = strategy.ask()
     strategy.resize(size)
@@ -438,7 +438,7 @@ def test_a_generation_of_another_size_is_told_whole(make, size):
 
 
 @pytest.mark.parametrize("make", [CMAES, SepCMAES, CEM, SimpleGaussian])
-def test_a_strategy_whose_generations_are_of_one_size_says_so(make):
+def test_strategy_with_a_fixed_population_rejects_resize(make):
     strategy = built(make)
     strategy.resize(10)
     with pytest.raises(InputError, match=f"{make.__name__} needs the same population in every"):
@@ -447,7 +447,7 @@ def test_a_strategy_whose_generations_are_of_one_size_says_so(make):
 
 
 @pytest.mark.parametrize(("first", "kept"), [(8, 1), (64, 8)])
-def test_ars_keeps_the_same_share_of_directions_in_a_generation_of_another_size(first, kept):
+def test_ars_keeps_the_same_share_of_directions_after_resize(first, kept):
     resized, large = (
         ARS(np.zeros(3), size, 0.1, lr=0.1, top_directions=top) for size, top in ((first, kept), (16, 2))
     )
@@ -463,7 +463,7 @@ def test_ars_keeps_the_same_share_of_directions_in_a_generation_of_another_size(
 
 @each_kind
 @pytest.mark.parametrize("seed", [1.7, "1", -1, 2**63])
-def test_a_seed_that_is_no_whole_number_is_refused(make, seed):
+def test_seed_that_is_not_an_integer_is_rejected(make, seed):
     with pytest.raises(InputError, match="seed"):
         built(make, seed=seed)
     assert built(make, seed=np.int64(3)).seed == 3
@@ -478,7 +478,7 @@ def test_a_seed_that_is_no_whole_number_is_refused(make, seed):
         (XNES, "lr"), (XNES, "sigma_lr"), (XNES, "shape_lr"),
     ],
 )  # fmt: skip
-def test_a_schedule_that_gives_no_step_names_the_generation(make, name, bad):
+def test_invalid_schedule_value_names_the_generation(make, name, bad):
     strategy = make(
         np.zeros(3), 10, perturbation=TABLE, **{name: lambda generation: 0.1 if generation < 2 else bad}
     )
@@ -493,14 +493,14 @@ def test_a_schedule_that_gives_no_step_names_the_generation(make, name, bad):
     "x0",
     [np.array([1j, 2.0]), torch.ones(3, dtype=torch.complex64), torch.ones(3, device="meta"), [10**400, 1]],
 )
-def test_a_first_centre_holds_real_numbers(x0):
+def test_x0_must_hold_real_numbers(x0):
     with pytest.raises(InputError, match="x0 must be a vector of numbers"):
         OpenAIES(x0, 4)
 
 
 @pytest.mark.parametrize("make", [SimpleGaussian, CEM, DES])
 @pytest.mark.parametrize("rate", ["linear:0.5:3:4", lambda generation: 0.5 + 0.25 * generation])
-def test_a_share_that_grows_above_the_whole_way_is_refused_in_that_generation(make, rate):
+def test_sigma_lr_schedule_above_one_is_rejected_in_that_generation(make, rate):
     strategy = make(np.zeros(3), 10, sigma_lr=rate, perturbation=TABLE)
     while strategy.generation < 4 and (rate if callable(rate) else parse(rate))(strategy.generation) <= 1:
         step(strategy, 1)
@@ -510,22 +510,22 @@ def test_a_share_that_grows_above_the_whole_way_is_refused_in_that_generation(ma
     assert_same(before, parts(strategy))
 
 
-def test_a_step_size_grows_by_e_at_most_in_a_generation():
-    """The rule diverges where members are many and parameters few: exp(c / 2 * (length² / n - 1))."""
+def test_step_size_grows_by_at_most_e_per_generation():
+    """The rule exp(c / 2 * (length² / n - 1)) diverges with many members and few parameters."""
     for es in (CanonicalES(np.zeros(1), 4000, 0.1), LMMAES(np.zeros(2), 4000, 0.1)):
         for generation in range(1, 4):
             es.tell(es.ask()[:, 0])
             assert 0.1 < es.sigma <= 0.1 * math.e**generation * (1 + 1e-9)
 
 
-def test_lm_ma_es_has_as_many_directions_as_the_paper_however_many_members():
+def test_lm_ma_es_direction_count_matches_the_paper_for_large_populations():
     es = LMMAES(np.zeros(2000), 600)
     es.tell(-(es.ask() ** 2).sum(dim=1))
     assert es.directions.shape == (4 + int(3 * math.log(2000)), 2000)
     assert LMMAES(np.zeros(2000), 8).directions.shape == (8, 2000)
 
 
-def test_a_state_brings_the_first_size_of_a_generation_back():
+def test_load_state_dict_restores_the_original_population_size():
     es = OpenAIES(np.zeros(3), 10, perturbation=TABLE)
     saved = es.state_dict()
     es.resize(40)
@@ -533,14 +533,14 @@ def test_a_state_brings_the_first_size_of_a_generation_back():
     assert len(es.ask()) == 10
 
 
-def test_a_small_sigma_is_kept_and_a_schedule_that_becomes_small_is_not():
+def test_small_constant_sigma_is_kept_but_a_small_scheduled_sigma_is_raised():
     assert OpenAIES(np.zeros(3), sigma=1e-12).sigma == 1e-12
     assert ARS(np.zeros(3), sigma="1e-12").sigma == 1e-12
     assert OpenAIES(np.zeros(3), sigma=lambda generation: 1e-12).sigma == SMALLEST_SIGMA
 
 
 @pytest.mark.parametrize("make", [OpenAIES, ARS, SNES])
-def test_a_step_size_may_end_at_zero_as_text_and_as_a_function(make):
+def test_learning_rate_schedule_may_end_at_zero(make):
     centers = []
     for lr in ("cosine:0.1:0:3", lambda generation: max(0.0, 0.1 - generation / 10)):
         es = make(np.ones(3), 10, lr=lr, perturbation=TABLE)
@@ -551,7 +551,7 @@ def test_a_step_size_may_end_at_zero_as_text_and_as_a_function(make):
 
 
 @pytest.mark.parametrize("make", [SNES, XNES])
-def test_a_sigma_beyond_all_numbers_is_refused(make):
+def test_overflowing_sigma_is_rejected(make):
     es = make(np.zeros(3), 10, sigma_lr=1e4)
 
     def generations():
@@ -562,7 +562,7 @@ def test_a_sigma_beyond_all_numbers_is_refused(make):
         generations()
 
 
-def test_numbers_with_a_gradient_are_taken_as_they_are():
+def test_tensors_that_require_grad_are_accepted():
     x0 = torch.zeros(3, requires_grad=True)
     assert SNES(x0, 8, sigma=torch.full((3,), 0.5, requires_grad=True)).sigma == pytest.approx(0.5)
     assert CMAES(x0, 8, covariance=torch.eye(3, requires_grad=True)).sigma == pytest.approx(0.5)

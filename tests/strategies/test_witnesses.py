@@ -1,6 +1,6 @@
-"""Strategies that write their members out, against other people's code and against their papers in float64.
+"""Strategies with dense members, compared with reference implementations and papers in float64.
 
-The witnesses are told the very noise that members were made of, in place of their own.
+The references receive exactly the noise of the members, in place of their own.
 """
 
 import itertools
@@ -24,18 +24,18 @@ def start(dimension):
 
 
 def values(members, fitness):
-    """What is to become small: plain, far from 0, or the same for many members."""
+    """Return losses: plain, far from 0, or equal for many members."""
     plain = ((members - 1) ** 2 * np.arange(1, members.shape[1] + 1)).sum(axis=1)
     return {"plain": plain, "offset": plain + 1e6, "tied": np.round(plain / plain.std())}[fitness]
 
 
 def drawn(es):
-    """The noise of this generation as the table has it, float64, shape (n, dimension)."""
+    """Return the table's noise for this generation in float64, shape (n, dimension)."""
     return es.noise(es.drawn_count, es.generation)
 
 
 def shared(by_place, losses):
-    """``by_place`` is for the best, the second best, ...; equal members have the mean of theirs."""
+    """Return weights by place, best first; tied members share the mean."""
     ordered = sorted(losses)
     return np.array([np.mean([w for w, f in zip(by_place, ordered, strict=True) if f == g]) for g in losses])
 
@@ -60,8 +60,11 @@ def test_cr_fm_nes_equals_its_authors_package(dimension, population, fitness, mo
         dimension, asked.append, start(dimension)[:, None], 0.3, population, v=es.axis[:, None]
     )
     if dimension < 5:
-        peer.c1 = lambda feasible: 0.0  # theirs is negative, and diverges
-    order = [*range(0, population, 2), *range(1, population, 2)]  # theirs: all halves, then their mirrors
+        peer.c1 = lambda feasible: 0.0  # the authors' value is negative and diverges
+    order = [
+        *range(0, population, 2),
+        *range(1, population, 2),
+    ]  # the authors' order: all first halves, then their mirrors
     for _ in range(40):
         members = es.ask().numpy()
         told = values(members, fitness)
@@ -99,7 +102,7 @@ def test_ma_es_follows_its_paper(dimension, population, fitness):
         told = values(members, fitness)
         weights = shared(w, told)
         y = y + sigma * sum(weight * matrix @ row for weight, row in zip(weights, z, strict=True))
-        s = (1 - c_s) * s + math.sqrt(c_s * (2 - c_s) / sum(weights**2)) * weights @ z  # as they are shared
+        s = (1 - c_s) * s + math.sqrt(c_s * (2 - c_s) / sum(weights**2)) * weights @ z  # with shared weights
         spread = sum(weight * np.outer(row, row) for weight, row in zip(weights, z, strict=True))
         matrix = matrix @ (unit + c_1 / 2 * (np.outer(s, s) - unit) + c_w / 2 * (spread - unit))
         sigma *= math.exp(c_s / damping * (np.linalg.norm(s) / chi - 1))
@@ -127,7 +130,7 @@ def test_lm_ma_es_follows_its_paper(dimension, population, fitness):
         told = values(members, fitness)
         weights = shared(w, told)
         y = y + sigma * weights @ d
-        s = (1 - c_s) * s + math.sqrt(c_s * (2 - c_s) / sum(weights**2)) * weights @ z  # as they are shared
+        s = (1 - c_s) * s + math.sqrt(c_s * (2 - c_s) / sum(weights**2)) * weights @ z  # with shared weights
         for j in range(lam):
             c_c = rated / (4**j * n)
             vectors[j] = (1 - c_c) * vectors[j] + math.sqrt(c_c * (2 - c_c) / sum(weights**2)) * weights @ z
@@ -165,8 +168,8 @@ def test_xnes_follows_its_paper(dimension, population, fitness):
 
 
 @pytest.mark.parametrize(("dimension", "seed"), [(2, 0), (2, 1), (2, 2), (3, 0), (3, 1)])
-def test_vd_cma_goes_to_the_bottom_in_few_dimensions(dimension, seed):
-    """Where the axis comes and goes, the deviations went on changing by nothing."""
+def test_vd_cma_converges_in_few_dimensions(dimension, seed):
+    """Regression: with an axis that appears and vanishes, the deviations kept changing without cause."""
     scales = np.logspace(0, 6, dimension)
     found = optimize(
         lambda x: (x**2 * scales).sum(axis=1),
@@ -181,8 +184,8 @@ def test_vd_cma_goes_to_the_bottom_in_few_dimensions(dimension, seed):
 
 @SIZES
 @FITNESS
-def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness, monkeypatch):
-    """The step size is held against the rule of the authors' code: pycma's is another one."""
+def test_vd_cma_shape_equals_that_of_pycma(dimension, population, fitness, monkeypatch):
+    """The step size is compared with the rule of the authors' code, because pycma's differs."""
     sampler = pytest.importorskip("cma.restricted_gaussian_sampler")
     monkeypatch.setattr(axis_shape, "_SHORT", 0.0)
     es = VDCMA(start(dimension), population, 0.3, direction="minimize", perturbation=TABLE)
@@ -202,7 +205,7 @@ def test_the_shape_of_vd_cma_equals_that_of_pycma(dimension, population, fitness
         told = values(members, fitness)
         weights = shared(w, told)
         mean = mean + sigma * weights @ y
-        m = 1 / sum(weights**2)  # where members tie, of the weights as they are shared: theirs too
+        m = 1 / sum(weights**2)  # with shared weights if members tie, in pycma too
         path = (1 - c_sigma) * path + math.sqrt(c_sigma * (2 - c_sigma) * m) * weights @ z
         length = np.linalg.norm(path)
         sigma *= math.exp(c_sigma / d_sigma * (length / chi - 1))
@@ -283,7 +286,7 @@ def test_canonical_es_follows_its_authors_code(dimension, population, fitness, p
 
 @pytest.mark.parametrize("fitness", ["plain", "tied"])
 def test_ties_of_cr_fm_nes_share_their_weights(fitness):
-    """Whatever the order of equal members: a pair that ties has no say in the step."""
+    """A tied pair does not affect the step, in any order of equal members."""
     es = CRFMNES(np.zeros(8), 8, 0.3, perturbation=TABLE)
     before = es.center.clone()
     es.ask()
@@ -301,7 +304,7 @@ def test_ties_of_cr_fm_nes_share_their_weights(fitness):
         (lambda: MAES(np.zeros(3), sigma="linear:1:0.1:8"), "which this strategy adapts"),
     ],
 )
-def test_impossible_arguments_are_refused_by_name(make, message):
+def test_invalid_arguments_are_rejected_by_name(make, message):
     with pytest.raises(InputError, match=message):
         make()
 
@@ -315,8 +318,8 @@ def test_cr_fm_nes_converges_in_few_dimensions(dimension, population):
     np.testing.assert_allclose(es.center.numpy(), 3, atol=1e-3)
 
 
-def test_a_search_whose_shape_diverges_gives_what_it_found():
-    """As published it diverges here, as the authors' package does."""
+def test_search_with_a_diverging_shape_returns_its_best_result():
+    """The published algorithm diverges here, and so does the authors' package."""
     turned = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
 
     def function(x):

@@ -1,4 +1,4 @@
-"""Where a module's parameters lie in the flat vector: order, transposition, types, memory."""
+"""Layout of a module's parameters in the flat vector: order, transposition, types, memory."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def module():
 
 
 @pytest.mark.parametrize("transposed", [(), ("0.weight",), ("0.weight", "2.weight")])
-def test_a_vector_is_read_written_and_stacked_in_one_order(transposed):
+def test_vector_is_read_written_and_stacked_in_the_same_order(transposed):
     made = module()
     layout = Layout(made, transposed)
     assert list(layout.shapes) == ["0.weight", "0.bias", "1.bias", "2.weight"]
@@ -37,7 +37,7 @@ def test_a_vector_is_read_written_and_stacked_in_one_order(transposed):
     assert "1.weight" not in stacked
 
 
-def test_members_are_cast_to_the_types_of_the_parameters():
+def test_members_are_cast_to_the_parameter_dtypes():
     made = nn.Linear(2, 2).double()
     made.bias = nn.Parameter(torch.zeros(2, dtype=torch.bfloat16))
     layout = Layout(made)
@@ -49,14 +49,14 @@ def test_members_are_cast_to_the_types_of_the_parameters():
     assert layout.to_vector(made).dtype == np.float32
 
 
-def test_plain_stacks_hold_weights_transposed_and_others_do_not():
+def test_only_plain_stacks_store_weights_transposed():
     plain = nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))
     assert [part.transposed for part in layout_of(plain).parts] == [True, False, True, False]
     other = nn.Sequential(nn.Linear(3, 2), nn.GELU())
     assert not any(part.transposed for part in layout_of(other).parts)
 
 
-def test_a_copy_shares_nothing_and_keeps_ties():
+def test_copy_shares_no_memory_and_keeps_tied_parameters():
     made = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     made[1].weight = made[0].weight
     copied = copy_module(made)
@@ -64,14 +64,14 @@ def test_a_copy_shares_nothing_and_keeps_ties():
     assert copied[0].weight.data_ptr() != made[0].weight.data_ptr()
 
 
-def test_a_sparse_parameter_is_refused_by_name():
+def test_sparse_parameter_is_rejected_by_name():
     made = nn.Linear(2, 2)
     made.links = nn.Parameter(torch.eye(3).to_sparse())
     with pytest.raises(InputError, match=r"parameter 'links' is .*sparse_coo, but only dense"):
         Layout(made)
 
 
-def test_what_is_written_is_what_autocast_rounds():
+def test_autocast_uses_the_newly_written_parameters():
     made, inputs = nn.Linear(4, 4), torch.ones(1, 4)
     layout = Layout(made)
     write, seen = layout.writer(made), []

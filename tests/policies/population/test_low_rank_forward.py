@@ -1,4 +1,4 @@
-"""Members of low rank share the centre's products: written-out members' numbers, the same bits anywhere."""
+"""Low-rank members share the centre's products: outputs equal dense members', bit-identical in any batch."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from escalade.policies.population.virtual_batch import REFERENCE_FRAMES
 ROWS = 10
 
 
-class Remembers(nn.Module):
-    """A stateful module of one's own."""
+class OwnStatefulModule(nn.Module):
+    """A user-defined stateful module."""
 
     def __init__(self):
         super().__init__()
@@ -29,7 +29,7 @@ class Remembers(nn.Module):
 
 
 class Sequence(nn.Module):
-    """One that vmap alone cannot batch."""
+    """A module that vmap alone cannot batch."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +41,7 @@ class Sequence(nn.Module):
 
 
 class Tokens(nn.Module):
-    """Matrices of its own where torch's functions take a layer's input, and a norm over two axes."""
+    """Passes its own matrices as inputs of torch functions, and has a norm over two axes."""
 
     def __init__(self):
         super().__init__()
@@ -60,8 +60,8 @@ class Tokens(nn.Module):
         return self.out(seen[:, 0])
 
 
-class Meets(nn.Module):
-    """Attention to and by matrices of its own."""
+class AttentionOverParameters(nn.Module):
+    """Attention whose queries, keys and values include parameters."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ class Meets(nn.Module):
 
 
 class Branches(nn.Module):
-    """Asks for a number of what it sees."""
+    """Branches on a value of its input."""
 
     def __init__(self):
         super().__init__()
@@ -87,10 +87,10 @@ class Branches(nn.Module):
 
 OWN = {
     "own": lambda: nn.Sequential(nn.Linear(17, 40), nn.LayerNorm(40), nn.GELU(), nn.Linear(40, 3)),
-    "own with state": Remembers,
+    "own with state": OwnStatefulModule,
     "own of a sequence": Sequence,
     "own of tokens": Tokens,
-    "own of attention": Meets,
+    "own of attention": AttentionOverParameters,
     "own of branches": Branches,
     "own of few outputs": lambda: nn.Sequential(
         nn.Linear(17, 8), nn.GELU(), nn.Linear(8, 5), nn.GELU(), nn.Linear(5, 3)
@@ -105,7 +105,7 @@ NETWORKS = {
     "lstm": ((9,), {"hidden": [24]}),
     "lstm without bias": ((9,), {"hidden": [24], "bias": False}),
     "nature": ((4, 84, 84), {}),
-    "openai-atari": ((4, 42, 42), {}),  # its batch of reference takes most of the time
+    "openai-atari": ((4, 42, 42), {}),  # its reference batch takes most of the time
     "conv-lstm": ((1, 42, 42), {}),
     "small-cnn": ((3, 84, 84), {}),
     "own": ((17,), {}),
@@ -120,7 +120,7 @@ SHARING = ["mlp", "linear", "gru", "lstm", "nature", "openai-atari", "conv-lstm"
 
 
 def setting(name, rank, rows=ROWS):
-    """Stack, source, population, and rows of observations."""
+    """Return the stack, noise source, population, and rows of observations."""
     shape, options = NETWORKS[name]
     policy = {"one": "mlp"}.get(name, name.split()[0])
     torch.manual_seed(1)
@@ -143,10 +143,10 @@ def filled(stack, source, population, members, room=None):
     return forward
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch's, of written cells
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # from torch, for cells of dense members
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_outputs_are_those_of_the_written_members(name, rank):
+def test_outputs_equal_those_of_dense_members(name, rank):
     stack, source, population, seen = setting(name, rank)
     forward, slow = filled(stack, source, population, range(ROWS)), stack.forward(ROWS)
     written = DensePopulation(write_all(population))
@@ -163,7 +163,7 @@ def test_outputs_are_those_of_the_written_members(name, rank):
 
 
 @pytest.mark.parametrize("name", ["mlp", "gru", "lstm", "nature", "openai-atari", "conv-lstm", *OWN])
-def test_a_members_outputs_have_the_same_bits_in_any_batch_and_row(name):
+def test_member_outputs_are_bit_identical_in_any_batch_and_row(name):
     stack, source, population, seen = setting(name, 1)
     together = filled(stack, source, population, range(ROWS))
     results = [together(observations).copy() for observations in seen]
@@ -173,7 +173,7 @@ def test_a_members_outputs_have_the_same_bits_in_any_batch_and_row(name):
             np.testing.assert_array_equal(forward(observations[members]), expected[members])
 
 
-def test_bits_do_not_depend_on_rows_beyond_a_block():
+def test_outputs_do_not_depend_on_rows_beyond_a_block():
     stack, source, population, seen = setting("mlp", 2, rows=150)
     expected = filled(stack, source, population, range(150))(seen[0]).copy()
     for first in (0, 1, 37, 149):
@@ -182,7 +182,7 @@ def test_bits_do_not_depend_on_rows_beyond_a_block():
 
 
 @pytest.mark.parametrize("name", ["mlp", "gru", "conv-lstm", *OWN])
-def test_kept_members_move_to_the_front_with_their_factors_and_states(name):
+def test_remaining_members_move_to_the_front_with_their_factors_and_states(name):
     stack, source, population, seen = setting(name, 1)
     forward, whole = (filled(stack, source, population, range(ROWS)) for _ in range(2))
     kept = np.array([1, 4, 5, 9])
@@ -191,7 +191,7 @@ def test_kept_members_move_to_the_front_with_their_factors_and_states(name):
     np.testing.assert_array_equal(forward(seen[1][kept]), whole(seen[1])[kept])
 
 
-def test_the_centre_is_a_member_without_noise():
+def test_centre_is_a_member_without_noise():
     stack, source, population, seen = setting("mlp", 1)
     forward, slow = stack.forward(2, source), stack.forward(1)
     forward.begin(population.center)
@@ -201,7 +201,7 @@ def test_the_centre_is_a_member_without_noise():
     np.testing.assert_allclose(forward(seen[0][:2])[0], slow(seen[0][:1])[0], rtol=1e-5, atol=1e-6)
 
 
-def test_the_next_generation_has_another_centre():
+def test_next_generation_uses_the_new_centre():
     stack, source, population, seen = setting("conv-lstm", 1, rows=2)
     forward = filled(stack, source, population, range(2))
     first = forward(seen[0]).copy()

@@ -20,7 +20,7 @@ COUNT = 3
 
 
 class Own(nn.Module):
-    """A module that computes ``function(self, *inputs)``; parts and parameters are attributes of its own."""
+    """A module that computes ``function(self, *inputs)``, with parts and parameters as attributes."""
 
     def __init__(self, function, **parts):
         super().__init__()
@@ -53,7 +53,7 @@ class Aliased(nn.Module):
 
 
 class Cube(torch.autograd.Function):
-    """Written as for backward passes alone: torch.func refuses it."""
+    """Written in the old style, with ``ctx`` in ``forward``, which torch.func rejects."""
 
     @staticmethod
     def forward(ctx, x):
@@ -70,7 +70,7 @@ def attends(self, query, *others):
     return self.part(query, keys, keys, need_weights=False)[0]
 
 
-# Each: the module, and the shapes of its inputs (of tokens where they are named so).
+# For each name, the module and the shapes of its inputs (token shapes if marked as such).
 SHARED = {
     "linear": (lambda: nn.Sequential(nn.Linear(12, 30), nn.GELU(), nn.Linear(30, 9)), [(5, 12)]),
     "conv1d": (
@@ -203,7 +203,7 @@ ALONE = {
 
 
 def setting(make, shapes, rank=2, perturbation=None, place="cpu"):
-    """The members 1 to 3 of a population of four, and inputs for them."""
+    """Return members 1 to 3 of a population of four, and inputs for them."""
     torch.manual_seed(0)
     module = make().to(place)
     dtype, layout = next(module.parameters()).dtype, Layout(module)
@@ -219,7 +219,7 @@ def setting(make, shapes, rank=2, perturbation=None, place="cpu"):
 
 
 def expected(members, inputs):
-    """The outputs of the module with each member's parameters written into it."""
+    """Return the outputs of the module with each member's parameters written into it."""
     held = members._held
     center = held.layout.to_vector(held.module)
     outputs = []
@@ -237,12 +237,12 @@ def check(members, inputs):
     right = expected(members, inputs)
     allowed = 1e-5 if right.dtype == torch.float32 else 2e-2
     torch.testing.assert_close(found, right, rtol=0, atol=allowed * max(1.0, float(right.abs().max())))
-    assert not torch.equal(right[0], right[1])  # members do differ
+    assert not torch.equal(right[0], right[1])  # members differ
 
 
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("name", SHARED)
-def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name, rank):
+def test_shared_forward_equals_dense_members_without_a_warning(name, rank):
     members, inputs = setting(*SHARED[name], rank=rank, place=PLACE)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -250,30 +250,30 @@ def test_outputs_are_those_of_the_written_members_and_no_matrix_is_written(name,
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_what_has_no_shorter_way_is_written_out_with_a_note(name):
+def test_modules_without_a_low_rank_form_are_computed_in_full_with_a_warning(name):
     *made, note = WRITTEN[name]
     members, inputs = setting(*made, rank=1, place=PLACE)
     with pytest.warns(UserWarning, match=note):
         check(members, inputs)
-    with warnings.catch_warnings():  # said once
+    with warnings.catch_warnings():  # warned once
         warnings.filterwarnings("error", message=".*computed in full")
         check(members, inputs)
 
 
-@pytest.mark.filterwarnings("ignore:LSTM with projections")  # torch's
+@pytest.mark.filterwarnings("ignore:LSTM with projections")  # from torch
 @pytest.mark.parametrize("name", ALONE)
-def test_what_cannot_be_batched_is_called_a_member_at_a_time_with_a_note(name):
+def test_modules_that_cannot_be_batched_run_one_member_at_a_time_with_a_warning(name):
     *made, note = ALONE[name]
     members, inputs = setting(*made, rank=1)
     with pytest.warns(UserWarning, match=note):
         check(members, inputs)
-    # What vmap refuses is remembered of this call alone; outputs that are others stay so.
+    # An error of vmap is remembered for this call only; differing outputs are remembered for good.
     others = name == "the parameter's memory by another name"
     assert (bool(members._held.one_at_a_time), members._together) == (others, others)
 
 
 @pytest.mark.parametrize("name", ["linear", "tied", "lstm", "attention"])
-def test_members_of_full_noise_are_called_the_same_way(name):
+def test_members_with_full_noise_equal_dense_members(name):
     check(*setting(*SHARED[name], perturbation="full", place=PLACE))
 
 
@@ -291,7 +291,7 @@ def test_members_are_called_together_under_autocast(name, perturbation):
 
 
 @pytest.mark.filterwarnings("ignore:LSTM with projections")
-def test_the_module_keeps_the_centre():
+def test_module_parameters_stay_at_the_centre():
     members, inputs = setting(*ALONE["no rule"][:2])
     before = members._held.layout.to_vector(members._held.module)
     with torch.no_grad(), pytest.warns(UserWarning, match="one at a time"):
@@ -299,7 +299,7 @@ def test_the_module_keeps_the_centre():
     np.testing.assert_array_equal(members._held.layout.to_vector(members._held.module), before)
 
 
-def test_the_probe_draws_nothing_from_the_callers_generators():
+def test_probe_leaves_the_callers_generators_unchanged():
     members, inputs = setting(lambda: nn.Sequential(nn.Linear(8, 10), nn.Dropout(0.5)), [(4, 8)])
     torch.manual_seed(3)
     with torch.no_grad():
@@ -309,8 +309,8 @@ def test_the_probe_draws_nothing_from_the_callers_generators():
     assert members._held.one_at_a_time is None
 
 
-def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
-    """On a GPU they do, to lay their weights side by side, which a batch of members has no memory for."""
+def test_recurrent_layers_do_not_flatten_batched_weights(monkeypatch):
+    """On a GPU, they flatten their weights into one block, which batched members do not have."""
     laid = []
 
     def lay(self):
@@ -321,7 +321,7 @@ def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
     monkeypatch.setattr(nn.RNNBase, "flatten_parameters", lay)
 
     def forward(self, x):
-        self.part.flatten_parameters()  # as many modules do
+        self.part.flatten_parameters()  # common in user modules
         return self.part(x)[0]
 
     for perturbation in ("full", "low-rank:1"):
@@ -333,13 +333,13 @@ def test_recurrent_layers_do_not_look_at_the_memory_of_members(monkeypatch):
         assert not laid
 
 
-def test_a_held_module_with_recurrent_layers_can_be_pickled():
+def test_held_module_with_recurrent_layers_can_be_pickled():
     module = nn.GRU(3, 4)
     HeldModule(module, Layout(module), None)
     pickle.dumps(module)
 
 
-def test_rows_grouped_by_member_go_through_the_module_itself():
+def test_rows_grouped_by_member_run_through_the_module_itself():
     members, inputs = setting(*SHARED["tied"])
     with torch.no_grad():
         separate = members(*inputs)
@@ -353,7 +353,7 @@ def test_rows_grouped_by_member_go_through_the_module_itself():
 
 
 class Scored(nn.Module):
-    """Gives one number for all rows, and the rows: as language models do, whose first output is the loss."""
+    """Returns one number for all rows, and the rows, like a language model whose first output is the loss."""
 
     def __init__(self):
         super().__init__()
@@ -364,7 +364,7 @@ class Scored(nn.Module):
         return found.mean(), found
 
 
-def test_a_grouped_modules_hooks_are_called_once_and_numbers_are_one_a_member():
+def test_grouped_module_calls_hooks_once_and_returns_one_scalar_per_member():
     def before(module, given):
         return (given[0] + 1,)
 
@@ -386,7 +386,7 @@ def test_a_grouped_modules_hooks_are_called_once_and_numbers_are_one_a_member():
     assert hook.id in members._held.module._forward_hooks
 
 
-def test_parameters_are_written_out_when_asked_for():
+def test_parameters_attribute_returns_dense_parameters():
     members, _ = setting(*SHARED["linear"])
     assert [tuple(part.shape) for part in members.parameters.values()] == [
         (3, 30, 12),
@@ -396,7 +396,7 @@ def test_parameters_are_written_out_when_asked_for():
     ]
 
 
-def test_tensors_without_the_members_axis_are_refused():
+def test_inputs_without_the_member_axis_are_rejected():
     members, inputs = setting(*SHARED["linear"])
     with pytest.raises(
         InputError, match=r"leading axis of 3 members, not of shape \(5, 12\); use .expand\(3, ...\)"
@@ -405,7 +405,7 @@ def test_tensors_without_the_members_axis_are_refused():
 
 
 class Counts(nn.Module):
-    """Keeps its last output and the number of its calls, in buffers or in attributes."""
+    """Stores its last output and its number of calls, in buffers or in attributes."""
 
     def __init__(self, replaces, registers=True):
         super().__init__()
@@ -427,9 +427,7 @@ class Counts(nn.Module):
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
 @pytest.mark.parametrize("replaces", [False, True])
 @pytest.mark.parametrize("registers", [False, True])
-def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
-    registers, replaces, perturbation
-):
+def test_each_member_has_its_own_buffers_and_the_module_keeps_its_values(registers, replaces, perturbation):
     members, (x,) = setting(lambda: Counts(replaces, registers), [(8,)], perturbation=perturbation)
     module = members._held.module
     with torch.no_grad(), pytest.warns(UserWarning, match="it writes to its buffers|one at a time"):
@@ -446,7 +444,7 @@ def test_each_member_has_buffers_of_its_own_and_the_module_keeps_what_it_had(
 
 
 @pytest.mark.filterwarnings("ignore:members of Own are called one at a time")
-def test_a_refusal_is_remembered():
+def test_failure_of_vmap_is_remembered():
     calls = []
 
     def summed(self, x):
@@ -463,7 +461,7 @@ def test_a_refusal_is_remembered():
         assert len(calls) == tries + COUNT
 
 
-def test_what_is_written_out_is_not_said_of_members_that_are_called_one_after_the_other():
+def test_members_called_one_at_a_time_raise_only_that_warning():
     def remembers(self, x):
         self.seen = self.seen + 1
         return x @ self.weight.abs() * self.seen
@@ -481,7 +479,7 @@ def test_what_is_written_out_is_not_said_of_members_that_are_called_one_after_th
     assert ["one at a time" in str(one.message) for one in said] == [True]
 
 
-def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
+def test_outputs_that_are_not_tensors_are_stacked_per_member_or_shared():
     def outputs(self, x):
         found = self.part(x)
         return {"found": found, "size": float(found.abs().sum()), "none": None, "name": "here"}
@@ -503,7 +501,7 @@ def test_what_is_no_tensor_is_each_members_own_or_the_same_for_all():
     assert found.shape == (COUNT, 4)
 
 
-def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_or_masked():
+def test_members_equal_to_the_centre_are_detected_with_integer_or_masked_outputs():
     class Alias(Aliased):
         def forward(self, x):
             found = super().forward(x)
@@ -532,7 +530,7 @@ def test_members_that_are_the_centre_are_noticed_though_their_outputs_are_whole_
 @pytest.mark.parametrize("members_first", [False, True])
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
 @pytest.mark.parametrize("name", ["gru", "encoder", "bfloat16"])
-def test_the_centres_bits_are_the_modules_whatever_was_found_of_others(name, perturbation, members_first):
+def test_centre_output_is_bit_identical_to_the_modules_in_any_call_order(name, perturbation, members_first):
     members, inputs = setting(*SHARED[name], perturbation=perturbation)
     held = members._held
     center = Members(held, CenterPopulation(held.layout.to_vector(held.module)), range(1))

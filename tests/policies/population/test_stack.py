@@ -1,4 +1,4 @@
-"""The batched forward pass of linear stacks: the same bits in any batch and any row, and torch's numbers."""
+"""The batched forward pass of linear stacks: bit-identical in any batch and row, close to torch's outputs."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def network(inputs, outputs, hidden, activation="tanh", bias=True):
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_outputs_are_torchs(activation, bias):
+def test_outputs_match_torch(activation, bias):
     module, stack = network(17, 6, (32, 16), activation, bias)
     chance = np.random.default_rng(2)
     seen = (3 * chance.normal(size=(5, 17))).astype(np.float32)

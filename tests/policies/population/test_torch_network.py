@@ -1,4 +1,4 @@
-"""Any nn.Module as a population: the same bits in any batch and row, and the module's own numbers."""
+"""Any nn.Module as a population: bit-identical in any batch and row, close to the module's own outputs."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ ROWS = 40  # more than one block
 
 
 class Tied(nn.Module):
-    """The same layer twice, and a weight of another's."""
+    """Uses one layer twice and ties a weight to another layer's."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +76,7 @@ def module(request):
     return MODULES[request.param]()
 
 
-def test_outputs_do_not_depend_on_the_batch_and_are_the_modules(module):
+def test_outputs_do_not_depend_on_the_batch_and_match_the_module(module):
     network = batched_network(module)
     assert isinstance(network, TorchNetwork)
     chance = np.random.default_rng(2)
@@ -101,7 +101,7 @@ def test_outputs_do_not_depend_on_the_batch_and_are_the_modules(module):
         np.testing.assert_allclose(together[row], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_population_leaves_the_users_module_alone(module):
+def test_population_does_not_change_the_users_module(module):
     before = {name: value.clone() for name, value in module.state_dict().items()}
     training = module.training
     network = batched_network(module)
@@ -122,12 +122,12 @@ def test_a_population_leaves_the_users_module_alone(module):
         (nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Unflatten(1, (2, 2))), "must return 2 numbers"),
     ],
 )
-def test_a_module_that_does_not_fit_is_refused(module, said):
+def test_module_with_wrong_output_is_rejected(module, said):
     with pytest.raises(InputError, match=said):
         TorchNetwork(module).check((4,), 2)
 
 
-def test_frozen_parameters_stay_as_they_are():
+def test_frozen_parameters_do_not_change():
     module = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
     module[0].requires_grad_(False)
     network = batched_network(module)
@@ -144,7 +144,7 @@ def test_frozen_parameters_stay_as_they_are():
 
 
 class Recurrent(nn.Module):
-    """Memory from torch's own layers, for which vmap has no rule."""
+    """Recurrence from torch's own layers, for which vmap has no rule."""
 
     def __init__(self, kind=nn.LSTM):
         super().__init__()
@@ -178,7 +178,7 @@ class Draws(Branches):
 
 
 class Point(nn.Module):
-    """Its output is a view of a parameter; a branch keeps vmap out."""
+    """Returns a view of a parameter, after a branch that vmap cannot batch."""
 
     def __init__(self):
         super().__init__()
@@ -188,7 +188,7 @@ class Point(nn.Module):
         return self.point.expand(len(x), -1) if x.sum() < np.inf else x
 
 
-def test_members_whose_output_is_a_parameter_have_each_their_own():
+def test_members_whose_output_is_a_parameter_do_not_share_it():
     network = batched_network(Point())
     assert network.check((4,), 2).refusal
     forward, members = network.forward(3), np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -200,7 +200,7 @@ UNBATCHED = [Recurrent, lambda: Recurrent(nn.LSTMCell), lambda: Recurrent(nn.GRU
 
 
 @pytest.mark.parametrize("make", UNBATCHED)
-def test_what_vmap_cannot_batch_is_called_a_member_at_a_time(make):
+def test_modules_that_vmap_cannot_batch_run_one_member_at_a_time(make):
     torch.manual_seed(3)
     module, rng = make(), np.random.default_rng(1)
     network = batched_network(module)
@@ -213,7 +213,7 @@ def test_what_vmap_cannot_batch_is_called_a_member_at_a_time(make):
         load(many, row, member, row)
     outputs = [many(step) for step in seen]
     assert len(np.unique(outputs[2][:, 0])) == ROWS
-    for row in (0, 1, 31, 32, 39):  # alone, in the first row: the same bits
+    for row in (0, 1, 31, 32, 39):  # bit-identical alone in the first row
         one = network.forward(1)
         load(one, 0, members[row], row)
         for step, output in zip(seen, outputs, strict=True):
@@ -227,7 +227,7 @@ def test_what_vmap_cannot_batch_is_called_a_member_at_a_time(make):
     np.testing.assert_array_equal(last[0], after[1])
 
 
-def test_a_run_of_it_has_the_same_bits_whatever_the_workers(tmp_path, capsys):
+def test_run_of_an_unbatched_module_is_bit_identical_with_any_workers(tmp_path, capsys):
     digests = set()
     for workers in (0, 1, 2):
         torch.manual_seed(3)
@@ -239,7 +239,7 @@ def test_a_run_of_it_has_the_same_bits_whatever_the_workers(tmp_path, capsys):
 
 
 class Stepped(nn.Module):
-    """The stateful module of the guide, around one of torch's cells."""
+    """The stateful module from the guide, around one of torch's cells."""
 
     def __init__(self, kind):
         super().__init__()
@@ -264,7 +264,7 @@ class Stepped(nn.Module):
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_cells_run_without_torchs_warnings_and_with_one_note(
+def test_cells_run_without_torch_warnings_and_with_one_note(
     kind, perturbation, named, workers, tmp_path, capfd
 ):
     options = {"population": 4, "generations": 2, "seed": 1, "preset": None, "workers": workers}
@@ -278,7 +278,7 @@ def test_cells_run_without_torchs_warnings_and_with_one_note(
 
 
 class Counts(nn.Module):
-    """Would be batched, but for a number that it keeps."""
+    """Could be batched if it did not store a number between calls."""
 
     def __init__(self):
         super().__init__()
@@ -296,19 +296,19 @@ class Stateful(Branches):
         return self.layer(x), state
 
 
-def test_a_module_that_lacks_initial_state_is_refused():
+def test_module_that_lacks_initial_state_is_rejected():
     with pytest.raises(InputError, match=r"needs a method `initial_state\(seed\)`"):
         TorchNetwork(Stateful()).check((4,), 2)
 
 
 @pytest.mark.parametrize("make", [Draws, Counts])
-def test_what_keeps_or_draws_is_refused_whether_or_not_it_can_be_batched(make):
+def test_modules_with_hidden_state_or_random_draws_are_rejected(make):
     with pytest.raises(InputError, match="returns different outputs for the same input"):
         TorchNetwork(make()).check((4,), 2)
 
 
 @pytest.mark.parametrize("hidden", [(9, 5), (17, 33), (45, 65), (27, 18)])
-def test_members_of_odd_sizes_have_the_same_bits_in_any_row(hidden):
+def test_members_with_odd_hidden_sizes_are_bit_identical_in_any_row(hidden):
     features, units = hidden
     module = nn.Sequential(nn.Linear(features, units), nn.Tanh(), nn.Linear(units, 3))
     network, random = TorchNetwork(module), np.random.default_rng(1)

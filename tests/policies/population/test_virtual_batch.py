@@ -1,4 +1,4 @@
-"""Virtual batch normalisation: batch normalisation's own numbers, its reference, and what it is for."""
+"""Virtual batch normalisation: agreement with batch normalisation, the reference batch, and its purpose."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SHAPE = (2, 37, 40)
 
 
 def scenes(count, seed):
-    """Pictures like a simple game's: two bright boxes that move on a dark ground, (count, 2, 37, 40)."""
+    """Return frames of two bright boxes moving on a dark background, shape (count, 2, 37, 40)."""
     chance = np.random.default_rng(seed)
     made = np.full((count, *SHAPE), 40, np.uint8)
     for picture in made:
@@ -26,7 +26,7 @@ def scenes(count, seed):
     return made
 
 
-def test_the_reference_batch_is_normalised_as_batch_normalisation_does():
+def test_reference_batch_is_normalised_like_batch_normalisation():
     torch.manual_seed(0)
     network = Chain(nn.Conv2d(2, 3, 4, stride=2), VirtualBatchNorm(3), nn.ReLU(), reference_shape=SHAPE)
     network.set_reference(torch.from_numpy(scenes(128, 1)), 255.0)
@@ -57,7 +57,7 @@ def runs(tmp_path_factory):
     ]
 
 
-def test_the_reference_is_play_from_the_runs_seed_and_saved_with_the_policy(runs):
+def test_reference_is_played_from_the_run_seed_and_saved_with_the_policy(runs):
     first, again, other = (run.policy.network.reference for run in runs)
     assert first.dtype == torch.uint8
     assert first.shape == (128, 1, 20, 22)
