@@ -100,7 +100,7 @@ def test_act_never_chooses_an_illegal_action(head):
 
 
 def test_masks_of_the_wrong_size_are_rejected():
-    with pytest.raises(InputError, match=r"action_mask has 3 numbers, and Discrete\(4\) needs 4"):
+    with pytest.raises(InputError, match=r"action_mask has 3 numbers, but Discrete\(4\) needs 4"):
         policy().act(np.zeros(2, np.float32), action_mask=[1, 0, 1])
     with pytest.raises(InputError, match="needs a Discrete or MultiDiscrete action space"):
         policy(spaces.Box(-1, 1), "plain").act(np.zeros(2, np.float32), action_mask=[1])

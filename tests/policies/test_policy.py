@@ -146,7 +146,7 @@ def test_files_that_are_not_policies_are_rejected(tmp_path):
     write(tmp_path / "other", {"x": np.zeros(1)}, {"kind": "something"})
     with pytest.raises(InputError, match="not a policy"):
         escalade.load(tmp_path / "other")
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="does not exist"):
         escalade.load(tmp_path)
     policy().save(tmp_path / "p")
     (tmp_path / "p").write_bytes((tmp_path / "p").read_bytes()[:-3])
