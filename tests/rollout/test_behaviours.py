@@ -1,4 +1,4 @@
-"""Behaviours of episodes: the numbers that were asked for, in any worker and backend, and of no effect."""
+"""Behaviours of episodes: the requested numbers, in any worker and backend, without effect on training."""
 
 import gymnasium
 import numpy as np
@@ -27,14 +27,14 @@ def last_two(trajectory):
 
 
 def every_third(trajectory):
-    """As the paper has it: what is missing of a short episode is its last value."""
+    """Return every third value, as in the paper; short episodes are padded with their last value."""
     noted = list(trajectory.observations[3::3])
-    points = 50  # of at most 150 steps
+    points = 50  # for at most 150 steps
     return np.concatenate((noted + [trajectory.observations[-1]] * points)[:points])
 
 
-class GoesOn(gymnasium.Wrapper):
-    """Ends after 225 steps, whatever the limit inside."""
+class LongerLimit(gymnasium.Wrapper):
+    """Ends after 225 steps, independently of the inner limit."""
 
     def reset(self, **options):
         self.steps = 0
@@ -87,7 +87,7 @@ def whole(tmp_path_factory):
         ("my.own:function", ("function", (), (), None)),
     ],
 )
-def test_a_behaviour_is_read_from_text(text, parts):
+def test_behaviour_is_parsed_from_text(text, parts):
     found = Behaviour(text)
     assert (found.kind, found.keys, found.places, found.every) == parts
 
@@ -99,12 +99,12 @@ def test_a_behaviour_is_read_from_text(text, parts):
         *("observation:0:every=x", "ram:every=0", "my.own:f:every=3", "my..own:f", "a:b:c"),
     ],
 )
-def test_what_is_no_behaviour_is_refused(text):
+def test_invalid_behaviour_is_rejected(text):
     with pytest.raises(InputError, match=r"^`behaviour` .* must be info:KEY,\.\.\., observation:N,"):
         Config(env="X-v0", behaviour=text)
 
 
-def test_a_callback_sees_the_mean_behaviours_of_members(whole):
+def test_callback_receives_the_mean_behaviours_of_members(whole):
     _, seen = whole
     assert [part.shape for part in seen] == [(8, 2)] * 3
     assert all(part.dtype == np.float32 and not part.flags.writeable for part in seen)
@@ -113,7 +113,9 @@ def test_a_callback_sees_the_mean_behaviours_of_members(whole):
 
 
 @pytest.mark.parametrize(("workers", "engine"), [(1, "local"), (2, "local"), (2, "threads")])
-def test_they_are_the_same_in_any_worker_and_change_no_bit(workers, engine, whole, tmp_path):
+def test_behaviours_are_bit_identical_in_any_worker_and_do_not_affect_training(
+    workers, engine, whole, tmp_path
+):
     run, seen = whole
     again = []
     options = {"behaviour": f"{HERE}:where", "info_keys": ("where", "is_success"), "episodes_per_member": 2}
@@ -132,7 +134,7 @@ def test_they_are_the_same_in_any_worker_and_change_no_bit(workers, engine, whol
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
-def test_numbers_are_those_that_a_look_at_the_trajectory_gives(backend, tmp_path):
+def test_built_in_behaviours_match_the_trajectory(backend, tmp_path):
     run = trained(tmp_path / "run", "CartPole-v1", max_episode_steps=150, backend=backend)
     with_info = {"episodes": 70, "workers": 0}
     found = {
@@ -151,24 +153,24 @@ def test_numbers_are_those_that_a_look_at_the_trajectory_gives(backend, tmp_path
     assert (found["three"].behaviours[:, 196:198] == found["last"].behaviours).all()
 
 
-def test_a_series_ends_at_the_registered_limit_where_a_wrapper_goes_on(tmp_path):
-    options = {"population": 2, "eval_episodes": 1, "generations": 1, "wrappers": [f"{HERE}:GoesOn"]}
+def test_series_ends_at_the_registered_limit_if_a_wrapper_runs_longer(tmp_path):
+    options = {"population": 2, "eval_episodes": 1, "generations": 1, "wrappers": [f"{HERE}:LongerLimit"]}
     run = trained(tmp_path / "run", "Pendulum-v1", behaviour="observation:0:every=10", **options)
     numbers, by_hand = (
         escalade.evaluate(run, episodes=3, workers=0, **changed).behaviours
         for changed in ({}, {"behaviour": every_tenth})
     )
-    assert numbers.shape == (3, 20)  # of 200 steps
+    assert numbers.shape == (3, 20)  # for 200 steps
     np.testing.assert_array_equal(numbers, by_hand)
 
 
-def test_infos_reach_a_function_and_a_series(whole):
+def test_infos_are_passed_to_a_function_and_a_series(whole):
     run, _ = whole
     numbers = escalade.evaluate(run, episodes=9, workers=0)
     assert numbers.behaviours.shape == (9, 2)
     assert numbers.infos == {}
     several = escalade.evaluate(run, episodes=9, workers=0, behaviour="info:where,is_success:every=5")
-    assert several.behaviours.shape == (9, 6)  # of at most 12 steps
+    assert several.behaviours.shape == (9, 6)  # for at most 12 steps
     np.testing.assert_array_equal(several.behaviours[:, 4:], numbers.behaviours)
     options = {"info_keys": ("where",), "behaviour": where}
     made = escalade.evaluate(run, episodes=9, workers=0, **options)
@@ -181,7 +183,7 @@ def first_action(trajectory):
     return trajectory.actions[0]
 
 
-def test_actions_are_those_that_the_policy_chose_whatever_the_environment_makes_of_them(tmp_path):
+def test_trajectory_holds_the_policys_actions_even_if_the_environment_modifies_them(tmp_path):
     found = [
         escalade.evaluate(
             trained(tmp_path / name, "tests.environments:Spoils-v0", generations=1, env_kwargs={"by": by}),
@@ -195,7 +197,7 @@ def test_actions_are_those_that_the_policy_chose_whatever_the_environment_makes_
 
 
 @pytest.mark.parametrize(("backend", "lacks"), [("envpool", "reward_forward"), ("mujoco", "no_such")])
-def test_batches_in_c_give_the_infos_that_they_have(backend, lacks, tmp_path):
+def test_c_backends_provide_their_own_infos(backend, lacks, tmp_path):
     options = {"max_episode_steps": 6, "behaviour": "info:x_position:every=2", "info_keys": ("reward_ctrl",)}
     run = trained(tmp_path / "run", "HalfCheetah-v5", generations=1, backend=backend, **options)
     assert run.summary["backend"] == backend
@@ -209,7 +211,7 @@ def test_batches_in_c_give_the_infos_that_they_have(backend, lacks, tmp_path):
 
 @pytest.mark.slow("src/escalade/envs", "src/escalade/rollout")
 @pytest.mark.parametrize("backend", ["ale", "gymnasium"])
-def test_the_ram_of_a_game_is_what_a_policy_of_its_memory_sees(backend, tmp_path):
+def test_ram_behaviour_equals_the_ram_observation(backend, tmp_path):
     pytest.importorskip("ale_py")
     options = {"env_kwargs": {"obs_type": "ram"}, "max_episode_steps": 7, "generations": 1, "population": 2}
     run = trained(tmp_path / "run", "ALE/Pong-v5", backend=backend, eval_episodes=1, **options)
@@ -238,7 +240,7 @@ def test_the_ram_of_a_game_is_what_a_policy_of_its_memory_sees(backend, tmp_path
         (f"{HERE}:missing", f"--behaviour {HERE}:missing: module {HERE} has no missing"),
     ],
 )
-def test_a_behaviour_that_cannot_be_is_one_line(behaviour, message, tmp_path, capsys):
+def test_invalid_behaviour_option_fails_with_one_line(behaviour, message, tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --run-dir {tmp_path / 'run'}"
     assert main(["train", ENV, "--workers", "0", *flags.split(), "--behaviour", behaviour]) == 2
     said = capsys.readouterr().err
@@ -246,7 +248,7 @@ def test_a_behaviour_that_cannot_be_is_one_line(behaviour, message, tmp_path, ca
     assert len(said.strip().splitlines()) == 1
 
 
-def test_a_function_that_raises_names_the_episode(tmp_path):
+def test_error_in_a_behaviour_function_names_the_episode(tmp_path):
     with pytest.raises(
         EnvironmentFailure,
         match=r"`behaviour` of member \d+ of generation 1 \(its episode .* \(line \d+ of test_behav",
@@ -254,12 +256,12 @@ def test_a_function_that_raises_names_the_episode(tmp_path):
         trained(tmp_path / "run", behaviour=raises)
 
 
-def test_a_series_needs_a_limit_of_steps(tmp_path):
+def test_series_needs_a_step_limit(tmp_path):
     with pytest.raises(InputError, match="`behaviour` observation:0:every=2: set `max_episode_steps` too"):
         trained(tmp_path / "run", behaviour="observation:0:every=2")
 
 
-def test_novelty_of_behaviours_that_are_no_numbers_ends_in_one_line(tmp_path):
+def test_nonfinite_behaviours_end_a_novelty_run_with_one_line(tmp_path):
     options = {"behaviour": nothing, "novelty": "ns", "strategy": "openai-es"}
     with pytest.raises(EnvironmentFailure, match="`behaviour`: every member's holds a NaN"):
         trained(tmp_path / "run", **options)

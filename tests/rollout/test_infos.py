@@ -1,4 +1,4 @@
-"""Numbers of episodes' last infos: the same in any worker, in the row, in evaluations, and of no effect."""
+"""Numbers from the last info of episodes: in rows and evaluations, in any worker, no effect on training."""
 
 import math
 
@@ -32,7 +32,7 @@ def untimed(folder):
     }
 
 
-def test_columns_follow_those_that_all_runs_have(whole):
+def test_info_columns_come_after_the_standard_columns(whole):
     columns = read_progress(whole.folder.progress)
     own = [f"{prefix}{key}_mean" for prefix in ("", "eval_") for key in KEYS]
     assert list(columns) == [*COLUMNS, *own]
@@ -46,13 +46,13 @@ def test_columns_follow_those_that_all_runs_have(whole):
 
 
 @pytest.mark.parametrize(("workers", "engine"), [(3, "local"), (2, "threads")])
-def test_they_are_the_same_in_any_worker(workers, engine, whole, tmp_path):
+def test_infos_are_the_same_in_any_worker(workers, engine, whole, tmp_path):
     other = trained(tmp_path / "run", info_keys=KEYS, workers=workers, engine=engine, cutoff=9)
     assert other.summary["params_sha256"] == whole.summary["params_sha256"]
     assert untimed(other.folder.path) == untimed(whole.folder.path)
 
 
-def test_they_change_no_bit_and_come_again_after_a_resume(whole, tmp_path):
+def test_infos_do_not_affect_training_and_continue_after_a_resume(whole, tmp_path):
     assert (
         trained(tmp_path / "plain", workers=0, cutoff=9).summary["params_sha256"]
         == (whole.summary["params_sha256"])
@@ -62,8 +62,8 @@ def test_they_change_no_bit_and_come_again_after_a_resume(whole, tmp_path):
     assert untimed(resumed.folder.path) == untimed(whole.folder.path)
 
 
-def test_numbers_are_those_of_the_last_step_of_each_episode(whole):
-    """By playing the same episodes one by one."""
+def test_numbers_come_from_the_last_step_of_each_episode(whole):
+    """The same episodes are played one by one for comparison."""
     found = escalade.evaluate(whole, episodes=12, workers=0)
     assert set(found.infos) == set(KEYS)
     success, where = found.infos["is_success"], found.infos["where"]
@@ -73,7 +73,7 @@ def test_numbers_are_those_of_the_last_step_of_each_episode(whole):
     assert len(set(where)) == 12
 
 
-def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
+def test_auto_selects_gymnasium_for_infos_other_backends_lack(tmp_path):
     options = {"max_episode_steps": 5, "workers": 0, "generations": 1, "info_keys": ["reward_forward"]}
     assert trained(tmp_path / "run", "HalfCheetah-v5", **options).summary["backend"] == "mujoco"
     with pytest.raises(InputError, match=r"MuJoCo's batch .* has no .*gymnasium"):
@@ -91,14 +91,14 @@ def test_auto_takes_gymnasium_for_what_others_do_not_give(tmp_path):
         ("text", "--info-keys text: this entry of a step's info must be a number, not 'far'"),
     ],
 )
-def test_a_key_that_is_no_number_of_the_info_is_one_line(keys, message, tmp_path, capsys):
+def test_invalid_info_key_fails_with_one_line(keys, message, tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --run-dir {tmp_path / 'run'} --info-keys {keys}"
     assert main(["train", ENV, "--workers", "0", *flags.split()]) == 2
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", ["return", "eval_return"])
-def test_a_key_must_make_a_column_of_its_own(key):
+def test_info_key_must_not_collide_with_a_column(key):
     with pytest.raises(InputError, match=r"^`info_keys` "):
         Config(env="CartPole-v1", info_keys=("x", key))
     with pytest.raises(InputError, match=r"^`info_keys` x"):

@@ -1,4 +1,4 @@
-"""What is handed to an environment is its own: it may keep, share and write to actions and observations."""
+"""Environments own the arrays passed to them: they may keep, share and modify actions and observations."""
 
 import gymnasium
 import numpy as np
@@ -22,9 +22,9 @@ MEMBERS, STEPS = 6, 5
 
 
 class Keeper(gymnasium.Env):
-    """Keeps every action, writes to each once it is old, and returns one observation array for ever.
+    """Keeps every action, overwrites old ones, and always returns the same observation array.
 
-    The reward of a step is read from the action of the step before, as it was kept.
+    The reward of a step is read from the stored action of the previous step.
     """
 
     shared = np.zeros(3)
@@ -61,7 +61,7 @@ gymnasium.register("Keeper-v0", entry_point=f"{__name__}:Keeper")
 
 
 def by_hand(job, mapping, network, kwargs):
-    """Returns of every episode, played one by one in an environment that is given copies."""
+    """Return the returns of every episode, played one by one in an environment that receives copies."""
     returns = []
     forward = network.forward(1)
     for item in range(job.items):
@@ -90,14 +90,14 @@ HOW = [how for how in HOW if how[0] not in ("text", "dict")]
 
 @pytest.mark.parametrize("general", [False, True], ids=["stack", "torch"])
 @pytest.mark.parametrize(("action", "bounding", "head"), HOW, ids=str)
-def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding, head, general):
+def test_environment_may_keep_and_modify_its_arrays(action, bounding, head, general):
     actions = ActionMap(ACTIONS[action](), bounding, head)
     module = build("mlp", 3, actions.outputs, hidden=[4], init="xavier")
     module = nn.Sequential(module, nn.Identity()) if general else module
     network = batched_network(module)
     population = GaussianPopulation(to_vector(module), 0.5, TABLE, 3, 4, MEMBERS)
     job = EpisodeJob(3, 4, population, normalization=Normalization(np.full(3, 0.1), np.full(3, 1.7)))
-    # Registered environments come in wrappers that pass arrays on as they are.
+    # Registered environments have wrappers that pass arrays through without a copy.
     environment = resolve(f"{__name__}:Keeper-v0", {"action": action}, "gymnasium")
     engine = InProcessEngine(RolloutSetup(environment, network, actions, TABLE))
     found = Episodes.of(engine.run(job, job.items)).returns
@@ -108,7 +108,7 @@ def test_an_environment_may_keep_and_write_to_what_it_is_given(action, bounding,
 
 
 class Hoarder(gymnasium.Env):
-    """Writes into a list among its arguments."""
+    """Modifies a list among its arguments."""
 
     observation_space = spaces.Box(-1.0, 1.0, (1,))
     action_space = spaces.Discrete(2)
@@ -128,7 +128,7 @@ class Hoarder(gymnasium.Env):
 gymnasium.register("Hoarder-v0", entry_point=f"{__name__}:Hoarder")
 
 
-def test_arguments_of_an_environment_are_its_own():
+def test_environment_gets_its_own_copy_of_its_arguments():
     given = {"goals": [0]}
     environment = resolve(f"{__name__}:Hoarder-v0", given, "gymnasium")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Members' episodes that begin along the centre's."""
+"""Members' episodes that start from states of the centre's episode."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ def run(work, asked, items):
     return feed.results
 
 
-def test_every_worker_gets_the_same_and_the_centres_episode_is_what_it_is_alone(work):
+def test_results_do_not_depend_on_the_worker_or_change_the_centres_episode(work):
     asked = job(along=True)
     whole = run(work, asked, range(asked.items))
     assert [int(whole[item]["length"]) for item in range(asked.items)] == [5] * MEMBERS + [3 * APART] * 2
@@ -59,7 +59,7 @@ def test_every_worker_gets_the_same_and_the_centres_episode_is_what_it_is_alone(
     assert all(plain[item].tobytes() == whole[item].tobytes() for item in plain)
 
 
-def test_members_begin_in_states_of_the_centres_episode(work, monkeypatch):
+def test_members_start_in_states_of_the_centres_episode(work, monkeypatch):
     asked, kept, begun = job(along=True), [], []
     games = type(work.vector)
     keep, go_on = games.keep, games.go_on
@@ -68,12 +68,12 @@ def test_members_begin_in_states_of_the_centres_episode(work, monkeypatch):
     run(work, asked, range(asked.items))
     assert [steps for _, steps in kept] == [0, APART, 2 * APART]
     assert len(begun) == MEMBERS
-    assert begun[0] is begun[1]  # the members of a pair begin alike
+    assert begun[0] is begun[1]  # both members of a pair start in the same state
     assert begun[2] is begun[3]
     assert all(any(state is one for one in kept) for state in begun)
 
 
-def test_a_generation_that_grows_begins_along_the_same_episode(work):
+def test_grown_generation_starts_along_the_same_episode(work):
     whole = run(work, job(along=True), range(MEMBERS))
     more = replace(job(along=True), first_member=2, evaluations=0)
     grown = run(work, more, range(2))
@@ -81,12 +81,12 @@ def test_a_generation_that_grows_begins_along_the_same_episode(work):
 
 
 @pytest.mark.parametrize("options", [{"env": "CartPole-v1"}, {"env": "ALE/Pong-v5", "early_end": 3}])
-def test_other_environments_are_refused_in_a_line(options):
+def test_unsupported_environments_are_rejected_in_one_line(options):
     with pytest.raises(InputError, match="`cutoff` along:5 starts episodes in states of another"):
         train(**options, cutoff="along:5", preset="none", generations=1, workers=0, run_dir=None)
 
 
-def test_a_run_goes_on_to_the_same_bits_and_is_evaluated_on_another_backend(tmp_path):
+def test_resumed_run_is_bit_identical_and_evaluates_on_a_different_backend(tmp_path):
     options = {"population": 4, "strategy_options": {"top_directions": 2}, "max_episode_steps": 50}
     options |= {"cutoff": "along:9", "verbose": False}
     whole = train("ALE/Breakout-v5", generations=2, workers=0, run_dir=tmp_path / "whole", **options)

@@ -1,5 +1,5 @@
-"""An episode is a function of its member, the normaliser, its seed and its environment alone: not of
-its slot, the episodes beside it, their order, or when they were handed out.
+"""An episode depends only on its member, the normaliser, its seed and its environment, not on
+its slot, the concurrent episodes, their order, or the time of assignment.
 """
 
 import re
@@ -31,7 +31,7 @@ MEMBERS, EVALUATIONS = 12, 3
 
 
 class Feed:
-    """Hands out items in a given order, at most so many at a time, and now and then none."""
+    """Hands out items in a fixed order, at most ``most`` at a time, and sometimes no items."""
 
     def __init__(self, items, most=1000, chance=None):
         self.items, self.most, self.chance, self.results = list(items), most, chance, {}
@@ -56,7 +56,7 @@ class Feed:
 
 
 class Batched(nn.Module):
-    """Goes through torch.func, and has what could leak from one member to another."""
+    """Runs through torch.func, with layers that could leak from one member to another."""
 
     def __init__(self, inputs, outputs):
         super().__init__()
@@ -68,7 +68,7 @@ class Batched(nn.Module):
 
 
 def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, slots=None, **kwargs):
-    """Rollouts of a small population, and its job."""
+    """Return rollouts of a small population, and its job."""
     environment = resolve(env, kwargs, backend, 30)
     shape, actions = environment.observation_space.shape, ActionMap(environment.action_space)
     inputs = shape[0] if len(shape) == 1 else shape
@@ -89,7 +89,7 @@ def setting(env, backend="gymnasium", network=None, noise=0.0, normalized=True, 
 
 
 def episodes_of(records):
-    """The episodes of records by item."""
+    """Return the episodes of the records by item."""
     results = Results(len(records))
     for item, record in records.items():
         results.put_many([item], np.array([record]))
@@ -102,13 +102,13 @@ def run(rollouts, job, feed):
     return feed.results
 
 
-def named(policy):
-    """What makes a network of this name, a small one."""
+def factory_of(policy):
+    """Return a factory for a small network of this name."""
     return lambda inputs, outputs: build(policy, inputs, outputs, hidden=[8, 5], init="xavier")
 
 
-def seeing(shape, outputs):
-    """A convolution and a cell behind it."""
+def convolution_and_cell(shape, outputs):
+    """Return a convolution followed by a recurrent cell."""
     cell = nn.LSTMCell(2 * 3 * 4, 6)
     return Chain(nn.Conv2d(shape[0], 2, 3), nn.SELU(), nn.Flatten(), cell, nn.Linear(6, outputs))
 
@@ -119,14 +119,14 @@ CASES = {
     "noise": {"env": "tests.environments:Walk-v0", "noise": 0.3},
     "plain": {"env": "tests.environments:Walk-v0", "normalized": False},
     "torch": {"env": "tests.environments:Walk-v0", "network": Batched},
-    "gru": {"env": "tests.environments:Walk-v0", "network": named("gru")},
-    "lstm": {"env": "tests.environments:Walk-v0", "network": named("lstm"), "noise": 0.1},
+    "gru": {"env": "tests.environments:Walk-v0", "network": factory_of("gru")},
+    "lstm": {"env": "tests.environments:Walk-v0", "network": factory_of("lstm"), "noise": 0.1},
     "state of one's own": {"env": "tests.environments:Walk-v0", "network": Leaky},
     "images": {
         "observation": "pixels",
         "normalized": False,
         "env": "tests.environments:Tiny-v0",
-        "network": seeing,
+        "network": convolution_and_cell,
     },
     "cartpole": {"env": "CartPole-v1"},
     "lander": {"env": "LunarLander-v3"},
@@ -140,11 +140,11 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_episode_is_the_same_in_any_company(case):
+def test_episode_does_not_depend_on_concurrent_episodes(case):
     rollouts, job = setting(**CASES[case])
     together = run(rollouts, job, Feed(range(job.items)))
     assert sorted(together) == list(range(2 * MEMBERS + EVALUATIONS))
-    assert len({float(result["return"]) for result in together.values()}) >= 6  # they are not all the same
+    assert len({float(result["return"]) for result in together.values()}) >= 6  # the episodes differ
     chance = np.random.default_rng(5)
     few, _ = setting(**CASES[case], slots=5)
     for attempt in range(4):
@@ -170,20 +170,20 @@ TOGETHER = run(SIZES[30], JOB, Feed(range(JOB.items)))
     st.sampled_from(list(SIZES)),
     st.integers(0, 9),
 )
-def test_order_handing_out_and_slots_do_not_matter(items, most, slots, luck):
+def test_results_do_not_depend_on_order_batching_or_slots(items, most, slots, luck):
     results = run(SIZES[slots], JOB, Feed(items, most, np.random.default_rng(luck)))
     assert sorted(results) == sorted(items)
     for item, result in results.items():
         assert result.tobytes() == TOGETHER[item].tobytes()
 
 
-def test_evaluations_run_the_centre_without_action_noise():
+def test_evaluations_use_the_centre_without_action_noise():
     quiet, job = setting("tests.environments:Walk-v0")
     noisy, _ = setting("tests.environments:Walk-v0", noise=0.5)
     first, second = run(quiet, job, Feed(range(job.items))), run(noisy, job, Feed(range(job.items)))
     same = [np.array_equal(first[item], second[item]) for item in range(job.items)]
     assert same[2 * MEMBERS :] == [True] * EVALUATIONS
-    # Some members' first actions are cut to the same bound with and without noise.
+    # Some members' first actions are clipped to the same bound with and without noise.
     assert sum(same[: 2 * MEMBERS]) < MEMBERS
 
 
@@ -199,7 +199,7 @@ def test_results_unpack_to_returns_lengths_and_moments():
     np.testing.assert_array_equal(part.returns, episodes.returns[2:5])
 
 
-def test_the_moments_are_those_of_what_the_policy_saw():
+def test_moments_are_those_of_the_policys_observations():
     import gymnasium
 
     rollouts, job = setting("CartPole-v1")
@@ -221,7 +221,7 @@ def test_the_moments_are_those_of_what_the_policy_saw():
     np.testing.assert_allclose(squares, len(seen) * np.var(seen, axis=0), rtol=1e-10)
 
 
-def test_of_a_large_population_a_part_reports_moments(monkeypatch):
+def test_only_part_of_a_large_population_reports_moments(monkeypatch):
     monkeypatch.setattr("escalade.rollout.episodes.OBSERVED", 5)
     rollouts, job = setting("tests.environments:Walk-v0", normalized=True)
     feed = ListFeed(job.items)
@@ -240,7 +240,7 @@ def test_of_a_large_population_a_part_reports_moments(monkeypatch):
     np.testing.assert_array_equal((part + part).moments, np.concatenate([part.moments, part.moments]))
 
 
-def test_observations_far_from_zero_are_normalised_by_their_deviation():
+def test_observations_far_from_zero_are_normalised_by_their_standard_deviation():
     rollouts, job = setting("tests.environments:Clock-v0")
     first = replace(job, normalization=Normalizer(2).snapshot(), seed_sharing="member")
     results = run(rollouts, first, Feed(range(job.items)))
@@ -251,14 +251,14 @@ def test_observations_far_from_zero_are_normalised_by_their_deviation():
 
 
 @pytest.mark.filterwarnings("error")
-def test_diverged_episodes_are_handed_in_without_a_warning():
+def test_diverged_episodes_are_recorded_without_a_warning():
     rollouts, job = setting("tests.environments:Diverges-v0", every=2, value=np.inf)
     results = run(rollouts, job, Feed(range(job.items)))
     assert any(np.isnan(result["return"]) for result in results.values())
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
-def test_a_generation_that_fits_runs_in_one_wave(backend):
+def test_generation_that_fits_in_the_slots_runs_in_one_wave(backend):
     rollouts, job = setting("CartPole-v1", backend)
     assert job.items <= rollouts.slots
     calls = []
@@ -277,15 +277,15 @@ def test_a_generation_that_fits_runs_in_one_wave(backend):
     rollouts.forward = Counted()
     results = run(rollouts, job, Feed(range(job.items)))
     lengths = [int(result["length"]) for result in results.values()]
-    alone = 2 * (backend == "gymnasium")  # two objects' first steps decide how many more are built
+    alone = 2 * (backend == "gymnasium")  # the first steps of two objects decide how many more to create
     assert len(calls) <= max(lengths) + alone
     assert calls[alone] == job.items
-    # Ended episodes are packed away: the batch is never much larger than what still runs.
+    # Finished episodes are removed, so the batch is never much larger than the running episodes.
     assert sum(calls) <= 1.5 * sum(lengths) + job.items
 
 
 @pytest.mark.parametrize("when", ["step", "reset"])
-def test_a_failure_names_member_generation_step_and_seed(when):
+def test_environment_error_names_member_generation_step_and_seed(when):
     rollouts, job = setting("tests.environments:Raises-v0", when=when, every=3)
     given = job.episode_seeds(np.arange(job.items))
     bad = [item for item in range(job.items) if given[item] % 3 == 0]
@@ -299,12 +299,12 @@ def test_a_failure_names_member_generation_step_and_seed(when):
         said = str(failure.value)
         assert f"member {item // 2}" in said or item >= 2 * MEMBERS
         assert f"reset(seed={given[item]})" in said
-        assert "generation 5" in said  # counted as in progress.csv
+        assert "generation 5" in said  # numbered as in progress.csv
         assert re.search(r"the arm fell off \(line \d+ of environments\.py\)", said)
 
 
 @pytest.mark.filterwarnings("ignore:Raises.close")
-def test_a_failure_in_random_play_names_its_line():
+def test_error_in_random_play_names_its_line():
     environment = resolve("tests.environments:Raises-v0", {"every": 1})
     actions = ActionMap(environment.action_space)
     said = r"RuntimeError: the arm fell off \(line \d+ of environments\.py\), in random play"
@@ -312,7 +312,7 @@ def test_a_failure_in_random_play_names_its_line():
         reference_batch(environment, actions, 1, 8)
 
 
-def test_a_cap_cuts_members_and_not_evaluations():
+def test_step_cap_applies_to_members_but_not_to_evaluations():
     rollouts, job = setting("tests.environments:Walk-v0")
     free = run(rollouts, job, Feed(range(job.items)))
     capped = run(rollouts, replace(job, cap=4), Feed(range(job.items)))

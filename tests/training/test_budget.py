@@ -1,4 +1,4 @@
-"""A budget of seconds is kept inside episodes that do not end, and nothing is lost by it."""
+"""A budget of seconds also interrupts endless episodes, and the run can continue without loss."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ SMALL = {"preset": None, "population": 8, "hidden": [4], "seed": 3, "eval_every"
 SMALL |= {"verbose": False, "backend": "gymnasium", "max_episode_steps": 10**9}
 
 
-def test_a_generation_has_what_is_left_and_a_little_more():
+def test_generation_may_use_the_remaining_time_plus_a_margin():
     limits, late = Limits(seconds=60.0), Progress(updates=Counts(seconds=59.0))
     assert limits.seconds_for_generation(Progress()) == 66.0
     assert limits.seconds_for_generation(late) == 7.0
@@ -26,7 +26,7 @@ def test_a_generation_has_what_is_left_and_a_little_more():
     assert Limits().seconds_for_last_evaluation(Progress(), cut=False) is None
 
 
-def test_the_time_begins_when_it_is_first_asked_for(monkeypatch):
+def test_clock_starts_at_its_first_use(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     deadline = Deadline()
@@ -46,7 +46,7 @@ def test_the_time_begins_when_it_is_first_asked_for(monkeypatch):
 @pytest.mark.parametrize(
     "where", [{"workers": 0}, {"workers": 2}, {"workers": 2, "engine": "threads"}], ids=["0", "2", "threads"]
 )
-def test_a_run_that_is_cut_inside_an_episode_goes_on_bit_for_bit(where, tmp_path, monkeypatch, capsys):
+def test_run_cut_inside_an_episode_resumes_bit_identically(where, tmp_path, monkeypatch, capsys):
     marker, run = tmp_path / "marker", tmp_path / "run"
     kwargs = {"marker": str(marker)}
     whole = escalade.train(
@@ -75,28 +75,28 @@ def test_a_run_that_is_cut_inside_an_episode_goes_on_bit_for_bit(where, tmp_path
     assert "time limit (`seconds=10000`) reached in the middle of generation 4; it will be repeated" in said
     assert "time limit reached during the final evaluation" in said
     assert (cut.summary["stop_reason"], cut.summary["generations"]) == ("seconds", 3)
-    assert cut.summary["eval_return_mean"] is not None  # that of generation 3
+    assert cut.summary["eval_return_mean"] is not None  # from generation 3
     spent = cut.summary["seconds"]
     marker.unlink()
     resumed = escalade.resume(run, seconds=None, generations=5, verbose=False, **where)
     assert bits(run) == whole.summary["params_sha256"]
     assert resumed.summary["eval_return_mean"] == whole.summary["eval_return_mean"]
-    assert resumed.summary["seconds"] > spent  # the time of what was given up counts
+    assert resumed.summary["seconds"] > spent  # the time of the discarded generation counts
 
 
-def test_seconds_alone_are_a_budget_of_evolve():
+def test_evolve_accepts_seconds_as_its_only_budget():
     module = torch.nn.Linear(2, 1)
     done = escalade.evolve(
         module,
         lambda m: float(m.bias.sum()),
         population=4,
         seconds=10_000,
-        callbacks=[lambda view: view.row.generation == 101],  # beyond the 100 that are meant without it
+        callbacks=[lambda view: view.row.generation == 101],  # beyond the default of 100
     )
     assert (done.stop_reason, done.generations) == ("callback", 101)
 
 
-def test_evolve_is_cut_between_calls_of_fitness(monkeypatch):
+def test_time_limit_stops_evolve_between_calls_of_fitness(monkeypatch):
     calls = []
 
     def fitness(module):
@@ -109,6 +109,4 @@ def test_evolve_is_cut_between_calls_of_fitness(monkeypatch):
     monkeypatch.setattr(Limits, "seconds_for_generation", left)
     done = escalade.evolve(torch.nn.Linear(2, 1), fitness, population=4, seconds=10_000, eval_every=0)
     assert (done.stop_reason, done.generations) == ("seconds", 2)
-    assert (
-        len(calls) == 10
-    )  # two generations, one call before the time is looked at again, the last evaluation
+    assert len(calls) == 10  # two generations, one call before the next time check, the last evaluation

@@ -1,4 +1,4 @@
-"""Several centres: which one moves, what each has for itself, the same bits anywhere, and their policies."""
+"""Several centres: choice of the moving one, separate state, bit-identical runs, and their policies."""
 
 import signal
 from dataclasses import replace
@@ -38,16 +38,16 @@ def whole(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("centres") / "whole")
 
 
-def searched(places, numbers):
+def search_with(places, numbers):
     search = Novelty(NoveltyOptions("ns:k=2"))
     for generation, (place, number) in enumerate(zip(places, numbers, strict=True)):
         search.learn(Center(0.0, np.array(place, np.float32), generation + 1, number))
     return search
 
 
-def test_centres_are_drawn_in_turn_and_then_by_their_novelty():
-    # Behaviours of 0, 1 and 2 at their last: mean distances to the two nearest, their own among them.
-    search = searched([(9, 9), (0, 0), (1, 0), (5, 0)], [0, 0, 1, 2])
+def test_centres_are_chosen_in_turn_and_then_by_novelty():
+    # Novelty of the last behaviours of 0, 1 and 2: mean distance to the two nearest, including their own.
+    search = search_with([(9, 9), (0, 0), (1, 0), (5, 0)], [0, 0, 1, 2])
     assert [search.draw(3, generation, 7) for generation in range(3)] == [0, 1, 2]
     novelty = np.array([0.5, 0.5, 2.0])
     drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
@@ -55,7 +55,7 @@ def test_centres_are_drawn_in_turn_and_then_by_their_novelty():
     np.testing.assert_allclose(np.bincount(drawn) / 3000, novelty / novelty.sum(), atol=0.03)
 
 
-def test_only_the_centre_that_is_drawn_changes(tmp_path):
+def test_only_the_chosen_centre_changes(tmp_path):
     before = trained(tmp_path / "run", generations=6)
     earlier = saved(tmp_path / "run")
     escalade.resume(before.folder, generations=7, verbose=False)
@@ -71,7 +71,7 @@ def test_only_the_centre_that_is_drawn_changes(tmp_path):
     assert later["novelty.origins"][-1].tolist() == [7, moved]
 
 
-def test_centres_begin_with_weights_of_their_own(whole):
+def test_centres_start_with_different_weights(whole):
     first = read(whole.folder.checkpoints.path(0)).tensors
     starts = [first[f"strategy.{number}.center"] for number in range(3)]
     assert not np.array_equal(starts[0], starts[1])
@@ -89,7 +89,7 @@ def test_centres_begin_with_weights_of_their_own(whole):
     ["openai-es", "cma-es"]
     + [pytest.param(name, marks=pytest.mark.slow("src/escalade/strategies")) for name in ("ars", "pgpe")],
 )
-def test_any_strategy_has_the_same_bits_in_workers_and_after_a_resume(strategy, tmp_path):
+def test_any_strategy_is_bit_identical_in_workers_and_after_a_resume(strategy, tmp_path):
     one = trained(tmp_path / "one", strategy=strategy)
     trained(tmp_path / "two", strategy=strategy, workers=2, generations=4)
     escalade.resume(tmp_path / "two", generations=7, workers=1, verbose=False)
@@ -101,7 +101,7 @@ def test_any_strategy_has_the_same_bits_in_workers_and_after_a_resume(strategy, 
     assert columns[0][:3] == [0, 1, 2]
 
 
-def test_the_best_centre_is_the_runs_and_each_has_a_file(whole):
+def test_run_policy_is_the_best_centre_and_each_centre_has_a_file(whole):
     each = [escalade.evaluate(whole, episodes=20, centre=number) for number in range(3)]
     best, ends = whole.summary["center"], saved(whole.folder.path)
     assert len({found.params_sha256 for found in each}) == 3
@@ -112,12 +112,12 @@ def test_the_best_centre_is_the_runs_and_each_has_a_file(whole):
     for number in range(3):
         parts, center = read(whole.folder.center(number)).tensors, ends[f"strategy.{number}.center"]
         weights = np.concatenate([parts[name].ravel() for name in NETWORK])
-        np.testing.assert_array_equal(np.sort(weights), np.sort(center))  # a file has them transposed
-    # One in a generation; in four of seven, two more; of each centre three at the end.
+        np.testing.assert_array_equal(np.sort(weights), np.sort(center))  # files store them transposed
+    # One per generation, two more in four of the seven, and three for each centre at the end.
     assert whole.summary["eval_episodes_total"] == 7 + 4 * 2 + 3 * 3
 
 
-def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
+def test_command_accepts_centre_numbers(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = "--preset none --population 4 --hidden 4 --generations 3 --workers 0 --run-dir run --eval-every 1"
     search = "--behaviour info:where --novelty ns:centres=2"
@@ -143,13 +143,13 @@ def test_the_command_names_centres(tmp_path, capsys, monkeypatch):
         assert len(said.strip().splitlines()) == 1
 
 
-def test_a_centre_that_there_is_not_is_refused(whole):
+def test_missing_centre_is_rejected(whole):
     with pytest.raises(InputError, match="the run has 3"):
         escalade.evaluate(whole.folder, centre=-1)
 
 
 @pytest.mark.parametrize("value", [np.inf, 1e35])
-def test_a_centre_whose_last_evaluation_diverged_is_not_the_runs(value, tmp_path, monkeypatch):
+def test_centre_with_a_diverged_last_evaluation_is_not_the_run_policy(value, tmp_path, monkeypatch):
     play = PolicyObjective._play
 
     def played(objective, *given):
@@ -161,8 +161,8 @@ def test_a_centre_whose_last_evaluation_diverged_is_not_the_runs(value, tmp_path
     assert trained(tmp_path / "run").summary["center"] != 1
 
 
-def test_one_neighbour_is_another_behaviour_than_its_own_and_who_shows_none_has_the_mean():
-    search = searched([(0, 0), (1, 0), (4, 0)], [0, 1, 2])
+def test_single_neighbour_excludes_the_own_behaviour_and_missing_novelty_is_the_mean():
+    search = search_with([(0, 0), (1, 0), (4, 0)], [0, 1, 2])
     search.options = NoveltyOptions("ns:k=1")
     drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
     np.testing.assert_allclose(np.bincount(drawn) / 3000, np.array([1, 1, 3]) / 5, atol=0.03)
@@ -180,13 +180,13 @@ def interrupted(folder, **options):
     return trained(folder, callbacks=[press], on_interrupt="return", **options)
 
 
-def test_the_worth_of_a_centre_is_its_mean_return_whatever_fitness_is_made_of(tmp_path):
+def test_worth_of_a_centre_is_its_mean_return_not_its_fitness(tmp_path):
     ran = interrupted(tmp_path / "run", weight_penalty=1e6, eval_every=100)
     worth = saved(ran.folder.path)["centers.worth"]
     assert np.abs(worth).max() < 100  # fitness is some 100,000 below the return
 
 
-def test_each_centre_has_a_cap_of_its_own(tmp_path):
+def test_each_centre_has_its_own_step_cap(tmp_path):
     first = trained(tmp_path / "cut", cutoff="mean:1.5", generations=3)
     caps = saved(first.folder.path)["centers.caps"]
     assert len(caps) == 3

@@ -1,4 +1,4 @@
-"""A run's last lines: how it ended, and how to go on."""
+"""The last lines of a run: the result, the stop reason, and how to continue."""
 
 from pathlib import Path
 
@@ -39,12 +39,12 @@ SMALL = {
         ({"stop_reason": "interrupted"}, False, "interrupted; resume with: escalade resume 'a run'"),
     ],
 )
-def test_they_give_the_result_the_reason_and_the_folder(changes, again, reason):
+def test_closing_lines_show_result_reason_and_folder(changes, again, reason):
     lines = [*closing_lines(ENDED | changes, Path("a run"), again=again)]
     assert lines == ["return 9.5 ± 0.5 over 8 episodes, 1,200 steps, 2.0 s", reason, "run folder: a run"]
 
 
-def test_the_library_prints_them_too(tmp_path, capsys):
+def test_library_calls_print_the_closing_lines(tmp_path, capsys):
     run = escalade.train("CartPole-v1", generations=2, run_dir=tmp_path / "run", **SMALL)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-3:] == [*closing_lines(run.summary, tmp_path / "run")]
@@ -53,12 +53,12 @@ def test_the_library_prints_them_too(tmp_path, capsys):
     escalade.evolve(module, lambda m: 0.0, population=4, generations=1, verbose=True)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2].startswith("return 0 ± 0 over 1 call, ")
-    assert lines[-1] == "stopped: `generations` was reached"  # it has no folder
+    assert lines[-1] == "stopped: `generations` was reached"  # no run folder
     escalade.evolve(module, lambda m: 0.0, population=4, generations=1)
     assert capsys.readouterr().out == ""
 
 
-def test_a_solved_run_that_is_resumed_says_so_and_notes_nothing(tmp_path, capsys):
+def test_resumed_solved_run_prints_that_it_is_solved_without_notes(tmp_path, capsys):
     run = escalade.train("CartPole-v1", target_return=1.0, run_dir=tmp_path / "run", verbose=False, **SMALL)
     again = escalade.resume(run)
     out = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The generation loop: what it records, what it says, what it saves and when it stops."""
+"""The generation loop: rows, notes, saved files and stop conditions."""
 
 import copy
 import math
@@ -30,7 +30,7 @@ TINY |= {"eval_every": 2, "eval_episodes": 3, "backend": "gymnasium"}
 
 
 class Run:
-    """A run of the loop over a policy, by hand: as api/train.py puts it together."""
+    """A run of the loop over a policy, assembled by hand as in api/train.py."""
 
     def __init__(self, config, folder):
         self.told, self.folder, self.config = Told(), folder, config
@@ -83,18 +83,18 @@ def test_rows_count_generations_episodes_and_steps(make):
     assert summary["episodes"] == 80
 
 
-def test_an_evaluation_that_outlasts_the_members_cap_is_not_ranked_among_them(make):
+def test_evaluation_longer_than_the_members_cap_is_not_ranked_among_them(make):
     trainer, told = make(env="CartPole-v1", max_episode_steps=20, generations=3, eval_every=1, cutoff=5)
     trainer()
     assert [row.unperturbed_rank for row in told.rows] == [None, None, None]
     assert not any("beats every member" in note for note in told.notes)
-    assert any("same fitness" in note for note in told.notes)  # five steps of CartPole, which nobody fails
+    assert any("same fitness" in note for note in told.notes)  # every member survives five steps of CartPole
     trainer, told = make(generations=1, cutoff=10_000)
     trainer()
     assert told.rows[0].unperturbed_rank is not None
 
 
-def test_the_normaliser_holds_the_populations_steps_and_no_evaluations(make):
+def test_normaliser_counts_population_steps_and_not_evaluations(make):
     trainer, told = make(generations=3)
     trainer()
     assert trainer.objective.centers.normalizer.count == told.rows[-1].env_steps
@@ -104,7 +104,7 @@ def test_the_normaliser_holds_the_populations_steps_and_no_evaluations(make):
     assert plain.objective.normalization is None
 
 
-def test_state_and_load_are_inverse(make):
+def test_load_restores_the_saved_state(make):
     trainer, _ = make(generations=3)
     trainer()
     tensors, state = trainer.loop.state()
@@ -120,8 +120,8 @@ def test_state_and_load_are_inverse(make):
     assert state_again["progress"] == state["progress"]
 
 
-def test_all_equal_fitness_is_explained_and_moves_nothing(make):
-    # One step of a constant reward: nobody is better than anybody.
+def test_all_equal_fitness_is_explained_and_leaves_the_centre(make):
+    # One step with a constant reward, so all members are equal.
     options = {"env": "CartPole-v1", "max_episode_steps": 1, "generations": 3, "eval_every": 1}
     trainer, told = make(**options)
     before = copy_of_center(trainer.loop.strategy)
@@ -133,14 +133,14 @@ def test_all_equal_fitness_is_explained_and_moves_nothing(make):
     assert "larger sigma" in notes[0]
 
 
-def test_an_uninformative_gradient_is_explained_but_not_over_and_over(make):
+def test_uninformative_gradient_is_explained_only_once(make):
     trainer, told = make(generations=1, max_episode_steps=9)
     for _ in range(100):
         trainer.loop.notes.explain_rank(1, np.arange(8.0), 8.0)
     assert len(told.notes) == 3
     assert "rank 1 of 9" in told.notes[0]
     assert "(100 times so far)" in told.notes[-1]
-    for evaluation in (6.5, 7.0):  # beaten or equalled by a member
+    for evaluation in (6.5, 7.0):  # below or equal to a member
         trainer.loop.notes.explain_rank(1, np.arange(8.0), evaluation)
     assert len(told.notes) == 3
     trainer.loop.notes.explain_rank(1, np.full(8, 3.0), 3.0)
@@ -159,7 +159,7 @@ def test_nonfinite_returns_are_reported_with_member_and_seed(make):
 
 
 def judged(run, monkeypatch, evaluations, confirmations):
-    """Let the run's evaluations and confirmations give these means, whatever the policy does."""
+    """Replace the means of the run's evaluations and confirmations by these values."""
     objective, measure = run.objective, run.objective.measure
     evaluations, confirmations = iter(evaluations), iter(confirmations)
 
@@ -172,7 +172,7 @@ def judged(run, monkeypatch, evaluations, confirmations):
     monkeypatch.setattr(objective, "confirm", lambda *_: Evaluation(np.full(100, next(confirmations))))
 
 
-def test_luck_is_not_taken_for_success(make, monkeypatch):
+def test_lucky_evaluation_does_not_count_as_solved(make, monkeypatch):
     trainer, told = make(env="CartPole-v1", target_return=9.0, generations=2, eval_every=1)
     judged(trainer, monkeypatch, [100.0, 100.0], [1.0, 1.0])
     summary = trainer()
@@ -181,22 +181,22 @@ def test_luck_is_not_taken_for_success(make, monkeypatch):
     assert [note for note in told.notes if note.endswith(said)]
 
 
-def test_a_confirmation_ends_where_no_more_episodes_could_help(make):
+def test_confirmation_stops_early_if_the_target_is_out_of_reach(make):
     trainer, _ = make(env="CartPole-v1", target_return=400.0)
     objective, strategy = trainer.objective, trainer.loop.strategy
     lucky = Evaluation(np.array([60.0, 500.0]))
-    whole = objective.confirm(strategy, lucky)  # the others could be as good as that one
+    whole = objective.confirm(strategy, lucky)  # the remaining episodes could be as good as that one
     short = objective.confirm(strategy, Evaluation(np.array([60.0])))
     assert (len(whole.returns), len(short.returns)) == (100, 20)
     np.testing.assert_array_equal(short.returns, whole.returns[:20])
-    assert not np.array_equal(whole.returns[:20], whole.returns[20:40])  # the others are other episodes
+    assert not np.array_equal(whole.returns[:20], whole.returns[20:40])  # different episodes
     at_once = objective._play(strategy, 100)
-    np.testing.assert_array_equal(at_once.returns, whole.returns)  # and those that they were before
+    np.testing.assert_array_equal(at_once.returns, whole.returns)  # the same episodes as before
     objective.config = objective.config.replace(target_return=-1e9)
     assert len(objective.confirm(strategy, lucky).returns) == 100
 
 
-def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(make, monkeypatch):
+def test_generation_that_meets_the_target_is_recorded_without_an_update(make, monkeypatch):
     trainer, told = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
     judged(trainer, monkeypatch, [1.0, 100.0], [50.0])
     before = []
@@ -211,22 +211,24 @@ def test_the_generation_that_meets_the_target_is_recorded_and_updates_nothing(ma
 
 
 @pytest.mark.parametrize(("answer", "reason"), [(True, "callback"), ("stopped", "stopped")])
-def test_callbacks_stop_a_run_by_a_reason(answer, reason, make):
+def test_callback_stops_a_run_with_a_reason(answer, reason, make):
     trainer, told = make(generations=9)
     trainer.loop.callbacks = [lambda view: None, lambda view: answer]
     assert trainer()["stop_reason"] == reason
     assert len(told.rows) == 1
 
 
-def test_evaluations_are_counted_beside_training(make):
+def test_evaluation_steps_are_counted_separately(make):
     trainer, told = make(generations=4)
     summary = trainer()
-    assert summary["eval_steps"] > told.rows[-1].eval_steps > 0  # the last one comes after the last row
+    assert (
+        summary["eval_steps"] > told.rows[-1].eval_steps > 0
+    )  # the last evaluation comes after the last row
     assert summary["env_steps"] == told.rows[-1].env_steps
     assert trainer.loop.progress.total.eval_episodes == 3 * 3
 
 
-def test_the_best_policy_is_that_of_the_last_checkpoint_at_every_point(make, monkeypatch):
+def test_best_policy_always_matches_the_last_checkpoint(make, monkeypatch):
     monkeypatch.setattr(saving, "_SHARE", 1e12)  # so that only every third generation is written
     trainer, _ = make(generations=9, eval_every=1, snapshot_every=3)
     folder, seen, evaluations = trainer.folder, [], []
@@ -249,14 +251,14 @@ def test_the_best_policy_is_that_of_the_last_checkpoint_at_every_point(make, mon
         assert best == (written.index(max(written)) if written else None)
 
 
-def test_a_resumed_run_has_the_best_policy_of_its_checkpoint(tmp_path):
+def test_resumed_run_restores_the_best_policy_of_its_checkpoint(tmp_path):
     options = {key: value for key, value in TINY.items() if key != "env"} | {"eval_every": 1}
     options |= {"preset": None, "verbose": False, "snapshot_every": 1, "run_dir": str(tmp_path / "r")}
     folder = escalade.train(TINY["env"], generations=8, **options).folder
     checkpoints, last = folder.checkpoints, folder.best.read_bytes()
     best = {g: read(checkpoints.path(g)).state["progress"]["best_generation"] for g in range(9)}
     back = max(number for number in best if best[number] != best[8])
-    checkpoints.drop_after(back)  # as a kill leaves it: later ones had not been written
+    checkpoints.drop_after(back)  # as after a kill before later checkpoints were written
     escalade.resume(folder, generations=back, verbose=False)
     policy, kept = escalade.load(folder.best), read(checkpoints.path(back)).tensors
     np.testing.assert_array_equal(to_vector(policy.network), kept["best.center"])
@@ -266,7 +268,7 @@ def test_a_resumed_run_has_the_best_policy_of_its_checkpoint(tmp_path):
     assert folder.best.read_bytes() == last
 
 
-def test_an_interrupt_between_generations_saves_the_whole_ones(make):
+def test_interrupt_saves_the_completed_generations(make):
     trainer, told = make(generations=50)
     told_generation = told.generation
 
@@ -281,8 +283,8 @@ def test_an_interrupt_between_generations_saves_the_whole_ones(make):
     assert trainer.folder.checkpoints.generations()[-1] == 4
 
 
-def test_a_run_that_fails_saves_its_whole_generations(make, monkeypatch):
-    monkeypatch.setattr("escalade.training.saving._SHARE", 1e9)  # else each is saved at once
+def test_failed_run_saves_its_completed_generations(make, monkeypatch):
+    monkeypatch.setattr("escalade.training.saving._SHARE", 1e9)  # otherwise each is saved at once
     trainer, _ = make(generations=50)
     measure = trainer.objective.measure
 
@@ -302,7 +304,7 @@ def test_a_run_that_fails_saves_its_whole_generations(make, monkeypatch):
     assert again.summary["params_sha256"] == whole()["params_sha256"]
 
 
-def test_a_run_whose_last_evaluation_is_interrupted_is_not_done_until_it_is_resumed(make, monkeypatch):
+def test_run_with_an_interrupted_last_evaluation_is_incomplete_until_resumed(make, monkeypatch):
     trainer, _ = make(generations=3)
 
     def evaluate(strategy):
@@ -314,7 +316,7 @@ def test_a_run_whose_last_evaluation_is_interrupted_is_not_done_until_it_is_resu
 
 
 @pytest.mark.parametrize("strategy", ["openai-es", "ars"])
-def test_a_generation_grows_by_populations_until_it_holds_what_was_asked_for(strategy, tmp_path):
+def test_generation_grows_by_whole_populations_to_the_requested_size(strategy, tmp_path):
     options = {key: value for key, value in TINY.items() if key != "env"} | {"strategy": strategy}
     grown = options | {"preset": None, "verbose": False, "min_episodes": 20, "min_env_steps": 200}
     whole = escalade.train(TINY["env"], **grown, generations=6, run_dir=tmp_path / "whole")
@@ -329,7 +331,7 @@ def test_a_generation_grows_by_populations_until_it_holds_what_was_asked_for(str
     assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
 
 
-def test_a_generation_has_the_members_that_the_schedule_says(tmp_path):
+def test_population_size_follows_the_schedule(tmp_path):
     options = {key: value for key, value in TINY.items() if key != "env"}
     options |= {"preset": None, "verbose": False, "population": "linear:4:16:4", "episodes_per_member": 2}
     whole = escalade.train(TINY["env"], **options, generations=6, run_dir=tmp_path / "whole")
@@ -340,16 +342,16 @@ def test_a_generation_has_the_members_that_the_schedule_says(tmp_path):
     assert resumed.summary["params_sha256"] == whole.summary["params_sha256"]
     grown = escalade.train(TINY["env"], **options, min_episodes=20, generations=3, run_dir=tmp_path / "grown")
     episodes = np.diff([0, *read_progress(grown.folder.progress)["episodes"]])
-    assert episodes.tolist() == [24, 32, 20]  # whole populations of the generation
+    assert episodes.tolist() == [24, 32, 20]  # multiples of the scheduled population
 
 
-def test_returns_that_are_nan_for_all_end_the_run(make):
+def test_run_ends_if_all_returns_are_nan(make):
     trainer, _ = make(env="tests.environments:Diverges-v0", env_kwargs={"every": 1})
     with pytest.raises(escalade.EnvironmentFailure, match=r"all 8 episodes of generation 1 failed or .* nan"):
         trainer()
 
 
-def test_an_environment_that_carries_something_over_is_remarked_upon_once(make):
+def test_environment_with_state_across_episodes_is_noted_once(make):
     run, told = make(env="tests.environments:Remembers-v0", generations=3)
     run()
     said = [note for note in told.notes if "carries state from one" in note]
@@ -360,7 +362,7 @@ def test_an_environment_that_carries_something_over_is_remarked_upon_once(make):
     assert not any("carries state from one" in note for note in told.notes)
 
 
-def test_a_run_of_one_generation_that_goes_on_has_been_probed(tmp_path, monkeypatch):
+def test_one_generation_run_is_probed_before_it_is_resumed(tmp_path, monkeypatch):
     probes, note = [], PolicyObjective.reproducibility_notes
 
     def counted(objective):
@@ -377,7 +379,7 @@ def test_a_run_of_one_generation_that_goes_on_has_been_probed(tmp_path, monkeypa
     assert read_notes(run.folder.notes)[: len(before)] == before
 
 
-def test_fresh_environments_give_the_same_bits_in_any_slot(make, monkeypatch):
+def test_fresh_environments_are_bit_identical_in_any_slot(make, monkeypatch):
     from escalade.rollout import rollouts
 
     digests = []
@@ -391,7 +393,7 @@ def test_fresh_environments_give_the_same_bits_in_any_slot(make, monkeypatch):
 
 
 @pytest.mark.parametrize("way", [pickle.dumps, copy.deepcopy])
-def test_a_view_is_pickled_and_copied(way, tmp_path):
+def test_view_can_be_pickled_and_copied(way, tmp_path):
     views, options = [], {"population": 4, "generations": 1, "workers": 0}
 
     def keep(view):

@@ -1,4 +1,4 @@
-"""Runs that search for novelty: the same bits anywhere, the archive in checkpoints, columns, and evolve."""
+"""Runs that search for novelty: bit-identical results, the archive in checkpoints, columns, and evolve."""
 
 import math
 from functools import partial
@@ -44,7 +44,7 @@ def whole(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("novelty") / "whole")
 
 
-def test_the_archive_has_every_generations_centre_and_columns_tell_the_course(whole):
+def test_archive_holds_the_centre_of_every_generation_and_columns_record_novelty(whole):
     archive = saved(whole)["novelty.archive"]
     assert archive.shape == (6, 2)
     assert archive.dtype == np.float32
@@ -54,15 +54,17 @@ def test_the_archive_has_every_generations_centre_and_columns_tell_the_course(wh
     assert all(mean > 0 for mean in columns["novelty_mean"])
     assert columns["fitness_weight"][0] == 0.5
     assert set(columns["fitness_weight"]) > {0.5}
-    assert whole.summary["eval_episodes_total"] == 3 * 3 + 3 + 3  # evaluations, the last one; three alone
+    assert (
+        whole.summary["eval_episodes_total"] == 3 * 3 + 3 + 3
+    )  # the evaluations, the last one, and three for behaviours only
 
 
 @pytest.mark.parametrize(("workers", "engine"), [(1, "local"), (2, "local"), (2, "threads")])
-def test_the_same_bits_in_any_worker(workers, engine, whole, tmp_path):
+def test_novelty_run_is_bit_identical_in_any_worker(workers, engine, whole, tmp_path):
     same(trained(tmp_path / "run", workers=workers, engine=engine), whole)
 
 
-def test_the_same_bits_after_a_resume_and_with_other_evaluations(whole, tmp_path):
+def test_novelty_run_is_bit_identical_after_a_resume_and_with_other_evaluations(whole, tmp_path):
     trained(tmp_path / "parts", generations=3)
     resumed = escalade.resume(tmp_path / "parts", generations=6, verbose=False)
     same(resumed, whole)
@@ -71,7 +73,7 @@ def test_the_same_bits_after_a_resume_and_with_other_evaluations(whole, tmp_path
         np.testing.assert_array_equal(part, saved(often)[name])
 
 
-def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
+def test_novelty_requires_a_behaviour_and_unused_column_names(tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --workers 0 --run-dir {tmp_path / 'run'}"
     for more, message in (
         ("--novelty ns", "--novelty needs --behaviour"),
@@ -94,14 +96,14 @@ def test_novelty_needs_a_behaviour_and_columns_of_its_own(tmp_path, capsys):
 
 
 def diverging(folder, episode, **options):
-    """A run in whose first generation that episode of each member diverges, and none of the centre's."""
+    """A run whose first generation diverges in this episode of each member, but not of the centre."""
     every = int(seeds(SMALL["seed"], Stream.EPISODE, 0, 0, episode))
     options |= {"episode_seeds": "generation", "behaviour": "observation:0,1"}
     options["env_kwargs"] = {"every": every} | options.get("env_kwargs", {})
     return trained(folder, env="tests.environments:Diverges-v0", **options)
 
 
-def test_a_generation_without_a_usable_fitness_moves_nothing_where_some_returns_are(tmp_path):
+def test_generation_without_usable_fitness_leaves_the_centre_even_if_returns_are_usable(tmp_path):
     options = {"env_kwargs": {"value": 1e35}, "episodes_per_member": 2, "generations": 2}
     with pytest.warns(RuntimeWarning, match="and 7 more"):
         ran = diverging(tmp_path / "run", 1, **options)
@@ -133,7 +135,7 @@ def evolved(fitness=point, **options):
     return made, seen
 
 
-def test_a_fitness_may_return_a_behaviour_with_it():
+def test_fitness_function_may_also_return_a_behaviour():
     plain, nothing = evolved(lambda module: point(module)[0])
     both, seen = evolved()
     assert nothing == [None] * 4
@@ -144,8 +146,8 @@ def test_a_fitness_may_return_a_behaviour_with_it():
     np.testing.assert_allclose(batched.center, both.center, rtol=1e-4, atol=1e-6)
 
 
-def test_evolve_searches_for_novelty_either_way_and_goes_on_where_it_was(tmp_path):
-    """At the best point there is, fitness pulls back and novelty away."""
+def test_evolve_searches_for_novelty_in_both_directions_and_resumes(tmp_path):
+    """At the optimum, fitness pulls back and novelty pushes away."""
     fit, _ = evolved(generations=20)
     novel, _ = evolved(generations=20, novelty="ns:k=2")
     assert np.linalg.norm(novel.center) > 2 * np.linalg.norm(fit.center)
@@ -166,7 +168,7 @@ def test_evolve_searches_for_novelty_either_way_and_goes_on_where_it_was(tmp_pat
         evolved(resume=True, **options | {"novelty": "ns"})
 
 
-def test_evolve_refuses_novelty_without_behaviours():
+def test_evolve_rejects_novelty_without_behaviours():
     with pytest.raises(InputError, match=r"let fitness return \(fitness, behaviour\)"):
         evolved(lambda module: 1.0, novelty="ns")
     with pytest.raises(InputError, match="`novelty` far must be ns"):
@@ -179,7 +181,7 @@ def test_evolve_refuses_novelty_without_behaviours():
         evolved(lambda module, seed: (1.0, [1.0] * (1 + seed % 2)))
 
 
-def test_a_call_that_fails_has_no_behaviour():
+def test_failed_call_has_no_behaviour():
     def fitness(module, seed):
         if seed % 16 == 0:
             raise ValueError("too far")
@@ -192,7 +194,7 @@ def test_a_call_that_fails_has_no_behaviour():
 
 
 class Patient(RMES):
-    """One of the user's own."""
+    """A user-defined strategy."""
 
 
 def behind_a_function(x0, **options):
@@ -202,12 +204,12 @@ def behind_a_function(x0, **options):
 @pytest.mark.parametrize(
     "strategy", ["rm-es", "les", "deep-ga", RMES, Patient, partial(RMES, paths=3), behind_a_function]
 )
-def test_evolve_refuses_a_strategy_that_compares_generations(strategy, tmp_path):
-    """What it would be told are ranks within a generation, of which the best are the same in each."""
+def test_evolve_rejects_strategies_that_compare_generations_with_novelty(strategy, tmp_path):
+    """It would receive ranks within a generation, and the best ranks are the same in every generation."""
     options = {"strategy": strategy, "lr": None, "run_dir": tmp_path / "run"}
     with pytest.raises(
         InputError, match=r"^\w+ compares a generation's fitness .*; use a different strategy$"
     ):
         evolved(novelty="nsr", **options)
     assert not (tmp_path / "run").exists()
-    evolved(**options, generations=2)  # without it, behaviours are shown alone
+    evolved(**options, generations=2)  # without novelty, behaviours are only recorded

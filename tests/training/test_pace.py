@@ -13,7 +13,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_silence_is_broken_at_growing_intervals_until_the_first_generation_ends(clock):
+def test_progress_is_reported_at_growing_intervals_during_the_first_generation(clock):
     said = []
     pace = Pace(Limits(), said.append)
     for seconds in (0, 9.9, 10, 11, 39, 40, 100, 160):
@@ -29,7 +29,7 @@ def test_silence_is_broken_at_growing_intervals_until_the_first_generation_ends(
 @pytest.mark.parametrize(
     ("budget", "generation", "told"), [(60.0, 1, True), (6000.0, 1, False), (60.0, 7, False)]
 )
-def test_a_budget_of_few_generations_is_pointed_out_after_the_first(budget, generation, told):
+def test_budget_for_few_generations_is_noted_after_the_first(budget, generation, told):
     said = []
     Pace(Limits(seconds=budget), said.append).ended(Progress(generation=generation), 25.0)
     assert len(said) == told

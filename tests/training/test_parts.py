@@ -1,4 +1,4 @@
-"""From options to parts: what a strategy is given."""
+"""Construction of strategies from options."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from escalade.training.parts import make_strategy
 TABLE = NoiseTable(1, 4096)
 
 
-def test_the_velocity_of_sgd_is_a_mean_of_gradients_from_the_first_step_on():
+def test_sgd_velocity_is_a_mean_of_gradients_from_the_first_step():
     sgd = {"optimizer": "sgd", "momentum": 0.9}
     config = Config(env="X-v0", strategy="openai-es", strategy_options=sgd, lr=0.5, population=8)
     strategy = make_strategy(config, np.zeros(3, np.float32), TABLE)
@@ -29,7 +29,7 @@ def test_the_velocity_of_sgd_is_a_mean_of_gradients_from_the_first_step_on():
     ("strategy", "shaping"),
     [("openai-es", "centered_ranks"), ("pgpe", "centered_ranks"), ("snes", "nes_utilities")],
 )
-def test_shaping_is_the_strategys_own_until_it_is_chosen(strategy, shaping):
+def test_default_shaping_depends_on_the_strategy(strategy, shaping):
     def made(**options):
         config = Config(env="X-v0", strategy=strategy, population=8, strategy_options=options)
         return make_strategy(config, np.zeros(3, np.float32), TABLE)
@@ -38,7 +38,7 @@ def test_shaping_is_the_strategys_own_until_it_is_chosen(strategy, shaping):
     assert made(shaping="sign").shaping.__name__ == "sign"
 
 
-def test_cem_takes_few_members_where_its_elite_leaves_two_of_them(tmp_path, capsys):
+def test_cem_accepts_a_small_population_if_the_elite_has_two_members(tmp_path, capsys):
     given = f"train tests.environments:Walk-v0 --preset none --workers 0 --run-dir {tmp_path / 'run'}"
     given += " --generations 2 --population"
     for more, message in (

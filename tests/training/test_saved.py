@@ -1,4 +1,4 @@
-"""A run's policy and the films and files made of it, as the run goes on."""
+"""A run's policy, and the names of videos and exports as the run continues."""
 
 import shutil
 
@@ -19,7 +19,7 @@ def run(museum):
     return museum.show("three checkpoints", lambda to: escalade.train("CartPole-v1", run_dir=to, **options))
 
 
-def test_a_policy_copied_in_as_a_checkpoint_is_none(run, tmp_path):
+def test_policy_copied_into_checkpoints_is_not_a_checkpoint(run, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     for checkpoint in (folder / "checkpoints").iterdir():
@@ -29,7 +29,7 @@ def test_a_policy_copied_in_as_a_checkpoint_is_none(run, tmp_path):
             call(folder)
 
 
-def test_a_run_goes_on_whatever_became_of_its_config_file(run, tmp_path):
+def test_run_resumes_with_a_changed_or_missing_config_file(run, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     (folder / "config.toml").write_text("")
@@ -40,7 +40,7 @@ def test_a_run_goes_on_whatever_became_of_its_config_file(run, tmp_path):
     ).replace(str(run), str(folder))
 
 
-def test_a_run_that_was_killed_before_its_first_checkpoint_has_no_policy_yet(run, tmp_path):
+def test_run_killed_before_its_first_checkpoint_has_no_policy(run, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     shutil.copy(run / "config.toml", folder)
@@ -57,12 +57,12 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_has_no_policy_yet(run
         ("3", "policy-3.torchscript.pt"),
     ],
 )
-def test_files_are_named_after_the_policy_that_they_hold(checkpoint, name, tmp_path):
+def test_files_are_named_after_their_policy(checkpoint, name, tmp_path):
     named = RunFolder(tmp_path).named_after(checkpoint, "policy.torchscript.pt", "best.torchscript.pt")
     assert named == tmp_path / name
 
 
-def test_what_was_made_of_a_policy_keeps_its_number_when_the_run_goes_on(tmp_path):
+def test_files_made_from_a_policy_get_its_generation_when_the_run_continues(tmp_path):
     options = OPTIONS | {"run_dir": tmp_path / "run", "generations": 2, "eval_every": 1}
     folder = escalade.train("CartPole-v1", **options).folder
     for name in ("video.gif", "policy.onnx", "video-best.mp4", "best.onnx", "notes.txt"):
@@ -81,7 +81,7 @@ def test_what_was_made_of_a_policy_keeps_its_number_when_the_run_goes_on(tmp_pat
     assert not any((folder.path / name).exists() for name in ("video.gif", "policy.onnx", "best.onnx"))
 
 
-def test_what_was_made_while_a_run_went_on_is_called_earlier_once_it_has_ended(tmp_path):
+def test_files_made_during_a_run_are_renamed_earlier_when_it_ends(tmp_path):
     def film(view):
         for name in ("video.mp4", "video-best-centre-0.mp4", "policy.pt2", "best.png"):
             (tmp_path / "run" / name).write_bytes(b"made early")

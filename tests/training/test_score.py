@@ -1,4 +1,4 @@
-"""From records to fitness."""
+"""Fitness computed from episode records."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def test_fitness_is_the_mean_score_of_a_members_episodes():
     assert Score().fitness(MEMBERS, episodes([1.0, 2.0, 5.0, 8.0])).tolist() == [1.5, 6.5]
 
 
-def test_a_weight_penalty_takes_the_mean_square_of_members_and_centre_alike():
+def test_weight_penalty_subtracts_the_mean_square_for_members_and_centre():
     score = make_score(Config(env="X-v0", weight_penalty=0.1))
     found = score.fitness(MEMBERS, episodes([1.0, 2.0, 5.0, 8.0]))
     np.testing.assert_allclose(found, [1.5 - 0.1 * 2.5, 6.5 - 0.1 * 5.0])
@@ -32,5 +32,5 @@ def test_a_weight_penalty_takes_the_mean_square_of_members_and_centre_alike():
     np.testing.assert_allclose(center, 5.0 - 0.1 * 4.0)
 
 
-def test_nothing_is_around_the_score_unless_it_is_asked_for():
+def test_score_is_unchanged_by_default():
     assert type(make_score(Config(env="X-v0"))) is Score

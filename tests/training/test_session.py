@@ -1,4 +1,4 @@
-"""What a run leaves of an earlier one's files when it begins, or goes on, in their folder."""
+"""Files of an earlier run when a run starts or continues in the same folder."""
 
 import gc
 
@@ -28,12 +28,12 @@ def evolve(folder, **options):
 
 
 def table(path, columns, generations):
-    """Write a table with a row a generation, as a cluster's run that was killed leaves it."""
+    """Write a table with one row per generation, as left by a killed cluster run."""
     rows = [",".join([str(generation), *["1"] * (len(columns) - 1)]) for generation in generations]
     path.write_text("\n".join([",".join(columns), *rows, "9,cut sh"]))
 
 
-def test_a_run_of_evolve_that_was_killed_at_its_start_begins_with_nothing_of_it(tmp_path):
+def test_evolve_run_killed_at_its_start_is_restarted_from_scratch(tmp_path):
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)
     stray = tmp_path / "run" / "checkpoints" / ".generation-000000.escalade-99999999.tmp.safetensors"
     stray.write_bytes(b"half")
@@ -47,11 +47,11 @@ def test_a_run_of_evolve_that_was_killed_at_its_start_begins_with_nothing_of_it(
     assert read_table(result.folder.workers) == {name: [] for name in WorkersFile.COLUMNS}
 
 
-def test_the_table_of_workers_is_cut_back_to_the_checkpoint_whatever_the_run_goes_on_with(tmp_path):
+def test_resume_truncates_the_worker_table_to_the_checkpoint_with_any_engine(tmp_path):
     run = escalade.train(WALK, run_dir=tmp_path / "run", generations=3, snapshot_every=1, **TINY)
     table(run.folder.workers, WorkersFile.COLUMNS, [1, 2, 2, 3, 3])
     run.folder.checkpoints.drop_after(2)
-    escalade.resume(run, generations=4, verbose=False)  # in this process, which writes no rows there
+    escalade.resume(run, generations=4, verbose=False)  # in this process, which writes no worker rows
     assert read_table(run.folder.workers)["generation"] == ["1", "2", "2"]
     assert run.folder.workers.read_text().endswith("\n")
 
@@ -62,7 +62,7 @@ def live_tables():
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("backend", [None, "auto", "gymnasium"])
-def test_a_run_that_has_ended_leaves_no_noise_table_behind(backend, workers, tmp_path):
+def test_finished_run_frees_its_noise_table(backend, workers, tmp_path):
     options = {"population": 4, "generations": 1, "workers": workers, "verbose": True}
 
     def run(name):
@@ -72,7 +72,7 @@ def test_a_run_that_has_ended_leaves_no_noise_table_behind(backend, workers, tmp
         else:
             escalade.evolve(nn.Linear(2, 1), fitness, run_dir=tmp_path / name, **options)
 
-    run("first")  # imports of others leave their frames behind, once
+    run("first")  # imports keep their frames alive once
     gc.collect()
     gc.disable()
     try:
@@ -84,7 +84,7 @@ def test_a_run_that_has_ended_leaves_no_noise_table_behind(backend, workers, tmp
         gc.enable()
 
 
-def test_an_exception_of_an_environment_leaves_no_noise_table_behind(tmp_path):
+def test_environment_exception_frees_the_noise_table(tmp_path):
     def fail(name):
         with pytest.raises(EnvironmentFailure, match="raised"):
             escalade.train("tests.environments:Raises", run_dir=tmp_path / name, preset=None, workers=0)
@@ -103,7 +103,7 @@ def test_an_exception_of_an_environment_leaves_no_noise_table_behind(tmp_path):
 @pytest.mark.parametrize(
     "flags", [["--preset", "none", "--hidden", "3"], ["--lr", "none", "--target-return", "none"]]
 )
-def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, tmp_path, monkeypatch):
+def test_saved_config_reproduces_the_run_despite_preset_defaults(flags, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tiny = ["--population", "4", "--strategy", "ars:top_directions=2", "--workers", "0", "--generations", "2"]
     assert cli.main(["train", "CartPole-v1", *flags, *tiny, "--run-dir", "first"]) == 0
@@ -113,16 +113,16 @@ def test_a_runs_config_gives_the_run_again_where_a_preset_would_fill_in(flags, t
     assert first.replace("/first", "/again") == again
 
 
-def test_an_evaluation_that_is_older_than_the_policy_is_told_as_such(tmp_path, monkeypatch):
-    options = TINY | {"generations": 5, "eval_every": 3}  # evaluated in generations 1 and 4
+def test_evaluation_older_than_the_policy_is_labelled(tmp_path, monkeypatch):
+    options = TINY | {"generations": 5, "eval_every": 3}  # with evaluations in generations 1 and 4
     whole = escalade.train(WALK, run_dir=tmp_path / "whole", **options)
-    monkeypatch.setattr(Loop, "_evaluate_at_end", lambda loop: True)  # as where Ctrl-C came
+    monkeypatch.setattr(Loop, "_evaluate_at_end", lambda loop: True)  # as after Ctrl-C
     cut = escalade.train(WALK, run_dir=tmp_path / "cut", **options)
     assert [run.summary["updates_since_evaluation"] for run in (whole, cut)] == [0, 2]
     assert " over 1 episode (center of generation 3 of 5), " in next(closing_lines(cut.summary, None))
     ends = [evaluations(read_curves(run.folder.path), "generations")[0][-1] for run in (whole, cut)]
     assert ends == [5, 4]
     curves = read_curves(whole.folder.path)
-    assert curves.progress["seconds"][-1] <= whole.summary["seconds"]  # rounded alike
+    assert curves.progress["seconds"][-1] <= whole.summary["seconds"]  # both rounded the same way
     _, values = evaluations(curves, "seconds")
     assert values[-1] == pytest.approx(whole.summary["eval_return_mean"])

@@ -1,4 +1,4 @@
-"""Runs that begin with the policy of another: through the real command, and what they leave."""
+"""Runs that start from the policy of a different run, through the real command, and their files."""
 
 import shutil
 
@@ -26,7 +26,7 @@ def train(folder, env=WALK, **options):
 
 @pytest.fixture(scope="module")
 def first(museum):
-    """The folder of a run to begin with."""
+    """The folder of a run to start from."""
     return museum.show("a beginning", lambda to: train(to, seed=3, generations=4, snapshot_every=1))
 
 
@@ -34,7 +34,9 @@ def first_state(folder):
     return read(RunFolder(folder).checkpoints.path(0)).tensors
 
 
-def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path, monkeypatch, capsys):
+def test_command_records_its_starting_policy_and_no_longer_needs_the_file(
+    first, tmp_path, monkeypatch, capsys
+):
     shutil.copytree(first, tmp_path / "old")
     flags = [
         "--preset",
@@ -56,7 +58,7 @@ def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path
     new, digest = tmp_path / "n", bits(first)
     assert summary(new)["start_sha256"] == digest
     assert read_config(RunFolder(new)).start_from == f"{tmp_path / 'old'}@{digest}"
-    assert read_config(RunFolder(new)).hidden == (3,)  # as the old policy is
+    assert read_config(RunFolder(new)).hidden == (3,)  # like the old policy
     before, after = read(RunFolder(first).checkpoints.path(4)).tensors, first_state(new)
     for name in ("strategy.center", "normalizer.count", "normalizer.mean", "normalizer.squares"):
         np.testing.assert_array_equal(before[name], after[name])
@@ -68,12 +70,12 @@ def test_the_command_records_where_it_began_and_needs_it_no_more(first, tmp_path
     said = capsys.readouterr().err
     assert said.startswith("escalade: --from ")
     assert said.count("\n") == 1
-    assert cli.main([*config, "--from", f"n:0@{digest}"]) == 0  # the same numbers, as the digest says
+    assert cli.main([*config, "--from", f"n:0@{digest}"]) == 0  # the same parameters, by digest
     assert bits(tmp_path / "again") == bits(new)
 
 
 @pytest.mark.parametrize("checkpoint", ["latest", "best", "2", "policy.safetensors"])
-def test_each_checkpoint_and_a_file_can_be_begun_with(first, checkpoint, tmp_path):
+def test_run_can_start_from_any_checkpoint_or_file(first, checkpoint, tmp_path):
     source = first / checkpoint if checkpoint == "policy.safetensors" else f"{first}:{checkpoint}"
     run = train(tmp_path / "n", start_from=source)
     expected = {"2": 2, "latest": 4, "policy.safetensors": 4}.get(checkpoint)
@@ -86,7 +88,7 @@ def test_each_checkpoint_and_a_file_can_be_begun_with(first, checkpoint, tmp_pat
     assert found["normalizer.count"][0] > 0
 
 
-def test_a_module_of_the_users_own_is_begun_with(tmp_path):
+def test_run_can_start_from_a_user_module(tmp_path):
     def module():
         torch.manual_seed(5)
         return nn.Sequential(nn.Linear(2, 3), nn.Sigmoid(), nn.Linear(3, 1))
@@ -121,7 +123,7 @@ def test_a_module_of_the_users_own_is_begun_with(tmp_path):
         ({"start_from": "{first}", "env": "CartPole-v1"}, "its observations are Box of 2, but Box of 4 here"),
     ],
 )
-def test_what_cannot_be_begun_with_is_one_line(options, said, first, tmp_path, monkeypatch):
+def test_invalid_starting_policy_fails_with_one_line(options, said, first, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = {name: v.format(first=first) if isinstance(v, str) else v for name, v in options.items()}
     with pytest.raises(InputError, match=said) as refused:
@@ -130,6 +132,6 @@ def test_what_cannot_be_begun_with_is_one_line(options, said, first, tmp_path, m
     assert not (tmp_path / "n").exists()
 
 
-def test_resume_cannot_begin_elsewhere(first, capsys):
+def test_resume_rejects_a_different_starting_policy(first, capsys):
     assert cli.main(["resume", str(first), "--from", str(first)]) == 2
     assert "--from cannot change in a resumed run" in capsys.readouterr().err

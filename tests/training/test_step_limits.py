@@ -1,4 +1,4 @@
-"""Environments whose episodes may never end get a limit; those that end their own episodes keep them."""
+"""Environments with possibly endless episodes get a step limit; other environments do not."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def notes_of(run):
     return notes.read_text() if notes.exists() else ""
 
 
-def test_episodes_without_a_limit_are_cut_in_training_and_evaluations(tmp_path):
+def test_endless_episodes_are_truncated_in_training_and_evaluations(tmp_path):
     run = escalade.train(STUCK, run_dir=tmp_path / "run", **SMALL)
     config = config_of(run)
     assert (config.cutoff, config.max_episode_steps) == ("adaptive:1000,0.5,1.5", 5000)
@@ -36,7 +36,7 @@ def test_episodes_without_a_limit_are_cut_in_training_and_evaluations(tmp_path):
     assert notes_of(run).count("has no step limit") == 1
 
 
-def test_a_resumed_run_has_the_same_limits(tmp_path):
+def test_resumed_run_has_the_same_limits(tmp_path):
     whole = escalade.train(STUCK, run_dir=tmp_path / "whole", **SMALL)
     half = escalade.train(STUCK, run_dir=tmp_path / "half", **SMALL | {"generations": 1})
     again = escalade.resume(half, generations=2, verbose=False)
@@ -50,20 +50,20 @@ def test_a_resumed_run_has_the_same_limits(tmp_path):
         ({"max_episode_steps": 30}, (None, 30)),
         ({"cutoff": 50}, ("50", 5000)),
         ({"cutoff": 9000}, ("9000", 9000)),
-        ({"strategy": "deep-ga"}, ("1000", 5000)),  # compares generations: a cap must not move
+        ({"strategy": "deep-ga"}, ("1000", 5000)),  # compares generations, so the cap must not change
     ],
 )
-def test_limits_given_are_kept(options, expected, tmp_path):
+def test_explicit_limits_are_kept(options, expected, tmp_path):
     run = escalade.train(STUCK, run_dir=tmp_path / "run", **SMALL | {"generations": 1} | options)
     assert (config_of(run).cutoff, config_of(run).max_episode_steps) == expected
 
 
-def test_an_environment_that_ends_its_own_episodes_hears_nothing_of_limits(tmp_path):
+def test_environment_that_ends_its_episodes_gets_no_limit_note(tmp_path):
     run = escalade.train("tests.environments:Walk-v0", run_dir=tmp_path / "run", **SMALL)
     assert "limit" not in notes_of(run)
 
 
-def test_check_repeats_actions():
+def test_check_detects_endless_episodes_with_a_constant_action():
     steps = next(finding for finding in escalade.check(STUCK).findings if finding.name == "steps")
     assert steps.status == "warning"
     assert "a constant action" in steps.detail

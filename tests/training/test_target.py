@@ -1,4 +1,4 @@
-"""When a target is met: by 100 episodes, and not by having tried often enough."""
+"""A target is met by 100 episodes, not by repeated attempts."""
 
 import math
 
@@ -18,7 +18,7 @@ LUCKY = 11
 
 
 def chance(folder, **options):
-    """A run whose returns have nothing to do with the policy; its notes as well."""
+    """Return a run whose returns do not depend on the policy, and its notes."""
     told = Told()
     run = escalade.train(
         "tests.environments:Chance-v0", run_dir=folder, recorders=[told], **(OPTIONS | options)
@@ -36,10 +36,10 @@ def test_returns_that_equal_the_target_are_solved_by_100_episodes(value, tmp_pat
         generations=3,
     )
     assert (run.summary["solved"], run.summary["eval_episodes"]) == (True, 100)
-    assert run.summary["eval_return_mean"] == value  # rounding would give less
+    assert run.summary["eval_return_mean"] == value  # rounding would make it smaller
 
 
-def test_no_constant_return_is_below_itself():
+def test_constant_return_meets_a_target_equal_to_it():
     for value in np.round(np.random.default_rng(0).normal(size=500), 2):
         for count in (3, 10, 20, 100):
             assert meets(np.full(count, value), value, tries=7)
@@ -47,13 +47,13 @@ def test_no_constant_return_is_below_itself():
             assert not meets(np.full(count, value), np.nextafter(value, -math.inf), -1.0)
 
 
-def test_each_try_asks_for_more_and_all_of_them_are_seldom_luck():
+def test_each_attempt_is_stricter_and_total_false_positives_are_bounded():
     asked = [strictness(number) for number in range(1, 2000)]
     assert asked[0] == 0
     assert asked == sorted(asked)
     lucky = [
         0.5 * math.erfc(one / math.sqrt(2)) for one in asked[1:]
-    ]  # of a policy that is as good as the target
+    ]  # for a policy exactly as good as the target
     assert sum(lucky) < 0.33
     returns = np.random.default_rng(1).normal(1.5, 5.0, 100)
     mean, error = returns.mean(), returns.std() / 10
@@ -63,13 +63,13 @@ def test_each_try_asks_for_more_and_all_of_them_are_seldom_luck():
 
 
 @pytest.mark.parametrize("seed", [7, 8, LUCKY])
-def test_luck_does_not_solve_a_task_by_trying_often(seed, tmp_path):
+def test_repeated_attempts_do_not_solve_a_task_by_luck(seed, tmp_path):
     run, _ = chance(tmp_path / "r", seed=seed, generations=40)
     assert not run.summary["solved"]
     assert run.summary["best_return"] == max(read_progress(run.folder.progress)["eval_return_mean"])
 
 
-def test_a_try_that_only_a_first_one_would_have_passed_says_so(tmp_path):
+def test_attempt_that_fails_only_the_stricter_margin_is_noted(tmp_path):
     run, notes = chance(tmp_path / "r", seed=LUCKY, generations=30)
     assert not run.summary["solved"]
     (said,) = [note for note in notes if "standard errors" in note]
@@ -80,7 +80,7 @@ def test_a_try_that_only_a_first_one_would_have_passed_says_so(tmp_path):
     assert "confirmation 7 of a run" in said
 
 
-def test_tries_are_counted_by_a_resumed_run_as_by_one_that_went_on(tmp_path):
+def test_resumed_run_counts_attempts_like_an_uninterrupted_one(tmp_path):
     whole, notes = chance(tmp_path / "whole", seed=LUCKY, generations=30)
     assert [note for note in notes if "standard errors" in note]
     chance(tmp_path / "parts", seed=LUCKY, generations=10)
@@ -97,8 +97,8 @@ def test_tries_are_counted_by_a_resumed_run_as_by_one_that_went_on(tmp_path):
     assert parts.folder.best.read_bytes() == whole.folder.best.read_bytes()
 
 
-def test_a_solved_run_that_goes_on_to_another_target_is_judged_as_a_fresh_one(tmp_path):
-    # Seed 3: the first confirmation passes by less than a second one would have to.
+def test_solved_run_with_a_new_target_is_judged_like_a_fresh_run(tmp_path):
+    # With seed 3, the first confirmation passes by less than the margin required of a second one.
     fresh, _ = chance(tmp_path / "fresh", seed=3, target_return=0.0, generations=4)
     first, _ = chance(tmp_path / "first", seed=3, target_return=-50.0, generations=4)
     assert first.summary["generations"] == 1
@@ -108,7 +108,7 @@ def test_a_solved_run_that_goes_on_to_another_target_is_judged_as_a_fresh_one(tm
     assert on.summary["solved"]
 
 
-def test_tries_of_a_clearly_easier_target_do_not_count():
+def test_attempts_at_a_clearly_easier_target_do_not_count():
     progress = Progress(tries=3, tried=[1.5, 2.5, 3.5])
     progress.reopen(3.0)
     assert progress.tries == 1
@@ -122,7 +122,7 @@ def test_tries_of_a_clearly_easier_target_do_not_count():
     assert minimised.tries == 1
 
 
-def test_notes_are_kept_and_a_resumed_run_says_each_once(tmp_path):
+def test_notes_are_saved_and_a_resumed_run_repeats_none(tmp_path):
     whole, said = chance(tmp_path / "whole", seed=LUCKY, generations=30)
     kept = read_notes(whole.folder.notes)
     assert kept == said
@@ -130,7 +130,7 @@ def test_notes_are_kept_and_a_resumed_run_says_each_once(tmp_path):
     killed, _ = chance(tmp_path / "killed", seed=LUCKY, generations=30, snapshot_every=1)
     killed.folder.checkpoints.drop_after(12)
     with killed.folder.notes.open("a") as file:
-        file.write('30,"cut sho')  # by a kill
+        file.write('30,"cut sho')  # as left by a kill
     escalade.resume(killed.folder, verbose=False)
     again = read_notes(killed.folder.notes)
     (resuming,) = [note for note in again if note.startswith("resuming ")]

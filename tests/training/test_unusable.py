@@ -1,4 +1,4 @@
-"""Returns beyond 1e30 are of simulators that diverged: they are never the best, and meet no target."""
+"""Returns beyond 1e30 come from diverged simulators: they are never the best and never meet a target."""
 
 import numpy as np
 import pytest
@@ -12,19 +12,19 @@ TINY |= {"eval_every": 1, "generations": 3, "strategy": "openai-es"}
 
 
 def diverging(folder, every, **options):
-    """A run in which episodes whose seed is a multiple of ``every`` give 1e35 in each step."""
+    """A run in which every step of episodes whose seed is a multiple of ``every`` returns 1e35."""
     env = {"env": "tests.environments:Diverges-v0", "env_kwargs": {"every": every, "value": 1e35}}
     return escalade.train(run_dir=folder, **TINY | env | options)
 
 
-def test_evaluations_that_diverged_meet_no_target(tmp_path):
+def test_diverged_evaluations_do_not_meet_a_target(tmp_path):
     ran = diverging(tmp_path / "run", 5, target_return=1e3, eval_episodes=10)
     assert max(read_progress(ran.folder.progress)["eval_return_mean"]) > 1e30
     assert not ran.summary["solved"]
 
 
 def evolved(values, **options):
-    """A run of one generation of eight members, then the centre, twice: the calls give ``values``."""
+    """A run with calls that return ``values``: eight members of one generation, then the centre twice."""
     given = iter(values)
     module = torch.nn.Linear(2, 1)
     return escalade.evolve(module, lambda module: next(given), population=8, generations=1, **options)
@@ -32,7 +32,7 @@ def evolved(values, **options):
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("huge", [1e35, -1e35, np.nan, np.inf])
-def test_a_centre_whose_fitness_is_beyond_all_is_never_the_best(huge, direction):
+def test_centre_with_huge_or_nonfinite_fitness_is_never_the_best(huge, direction):
     found = evolved([*range(8), huge, huge], direction=direction)
     assert found.best_return == found.summary["best_return"] == (7 if direction == "maximize" else 0)
     assert not np.array_equal(found.best, found.center)
@@ -48,7 +48,7 @@ def test_members_without_a_usable_number_rank_below_the_centre(huge, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:generation 1.*returned:RuntimeWarning")
-def test_what_a_diverged_episode_observed_teaches_the_normaliser_nothing(tmp_path):
+def test_normaliser_ignores_observations_of_diverged_episodes(tmp_path):
     run = diverging(tmp_path / "run", 3, normalize_observations=True)
     assert sum(read_progress(run.folder.progress)["nonfinite"]) > 0
     assert run.policy.observation_count > 0
