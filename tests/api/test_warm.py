@@ -53,7 +53,7 @@ def test_eval_preloads_according_to_its_options(typed, calls, asked, tmp_path):
     options = {"preset": None, "population": 4, "workers": 0, "generations": 1, "verbose": False}
     run = escalade.train("CartPole-v1", run_dir=tmp_path / "run", **options)
     parsed = parse(["eval", str(run.folder.path), *typed])
-    results._policy_typed(parsed, {"workers": int(typed[1])})
+    results._find_policy(parsed, {"workers": int(typed[1])})
     assert len(asked) == calls
 
 

@@ -87,7 +87,7 @@ BUILT = [
     ("train TINY --backend envpool", ["EnvPool has no Tiny-v0", "--backend gymnasium"]),
     ("train ENV --policy tests.own_code:raises", ["tests.own_code:raises", "LookupError", "no weights"]),
     ("train ENV --policy tests.broken.name:make", ["tests.broken.name", "NameError", "undefined_name"]),
-    ("train ENV --action-noise 0.1", ["--action-noise does nothing", "continuous"]),
+    ("train ENV --action-noise 0.1", ["--action-noise has no effect", "continuous"]),
     (
         'train ENV --backend envpool --env-kwargs {"sutton_barto_reward":true}',
         ["EnvPool has no CartPole-v1 with these arguments", "--backend gymnasium"],
@@ -105,7 +105,7 @@ BUILT = [
     ("plot NOTHING", ["NOTHING", "progress.csv"]),
     (
         "train ENV --preset none --strategy deep-ga --cutoff mean:2",
-        ["--cutoff mean:2 moves", "deep-ga compares"],
+        ["--cutoff mean:2 changes", "deep-ga compares"],
     ),
     ("compare RUN --normalize CartPole-v1=20", ["--normalize 'CartPole-v1=20'", "ENV=LOW,HIGH"]),
     ("eval NOTHING", ["NOTHING", "no checkpoint"]),

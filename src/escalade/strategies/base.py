@@ -15,15 +15,7 @@ from torch import Tensor
 from torch.linalg import vector_norm
 
 from escalade.errors import Diverged, InputError
-from escalade.perturbation import (
-    LowRank,
-    NoiseSource,
-    Population,
-    Stream,
-    seeds,
-    usual_noise,
-    write_all,
-)
+from escalade.perturbation import LowRank, NoiseSource, Population, Stream, seeds, usual_noise, write_all
 from escalade.perturbation.device import device_of
 from escalade.strategies.ranking import default_population
 from escalade.strategies.result import Record, Result
@@ -162,9 +154,8 @@ class Strategy(ABC):
             others = "OpenAIES, ARS, SNES or PGPE" if full else "OpenAIES or ARS"
             raise InputError(f"{type(self).__name__} does not work with {what}, or use {others}")
         if source.dimension != dimension:
-            raise InputError(
-                f"the low-rank noise is for {source.dimension} parameters, but x0 has {dimension}"
-            )
+            wanted = f"{source.dimension} parameters, but x0 has {dimension}"
+            raise InputError(f"the low-rank noise is for {wanted}")
 
     def resize(self, population: int) -> None:
         """Change the number of members of the current generation only.

@@ -102,7 +102,7 @@ def write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[st
     counted = ", ".join(f"{count} {state}" for state, count in states(study).items())
     say(f"{counted}; the best is trial {best.number} with return {number(best.value)}")
     say(f"files in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
-    say(f"to train with the best options: escalade train --config {folder / 'best.toml'}")
+    say(f"'escalade train' takes the best options as its config: {folder / 'best.toml'}")
 
 
 def draw_pictures(study: Study, folder: Path) -> list[str]:
