@@ -19,7 +19,7 @@ from torch import Tensor
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
 from escalade.perturbation.low_rank import AT_ONCE, Indices, LowRank, LowRankDraws, Part
-from escalade.perturbation.population import GaussianPopulation, NoiseSource, Weights
+from escalade.perturbation.population import GaussianPopulation, NoiseSource, Weights, write_each
 
 _GOLDEN, _MIX_1, _MIX_2 = -0x61C8864680B583EB, -0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15
 """Constants of :func:`~escalade.perturbation.address.hash64` as signed numbers.
@@ -216,8 +216,7 @@ class DevicePopulation(GaussianPopulation):
         The noise of adjacent mirrored pairs is generated once.
         """
         if self.source.rank or isinstance(out, np.ndarray):
-            for row, member in zip(out, members, strict=True):
-                self.write(member, row)
+            write_each(self, members, out)
             return
         draws: Any = self.draws
         numbers, signs = self.perturbations(members)

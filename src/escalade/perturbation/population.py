@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 Vector = NDArray[np.float32]
 Center = NDArray[np.floating]
 """Parameters: float64 if the strategy's first centre was, else float32."""
-_SMALL = 2**11  # parameters up to which the members are made in one call
+SMALL = 2**11  # parameters up to which one call for many perturbations is faster than one for each
 Weights = Sequence[float] | NDArray[np.floating]
 
 
@@ -149,9 +149,8 @@ class GaussianPopulation(Around, Addressed):
     def write_rows(self, members: Sequence[int], out: Any) -> None:
         """Write members into the rows of ``out``, shape (k, dimension): the same numbers as :meth:`write`."""
         gather = getattr(self.draws, "gather", None)
-        if gather is None or self.dimension > _SMALL:
-            for row, member in zip(out, members, strict=True):
-                self.write(member, row)
+        if gather is None or self.dimension > SMALL:
+            write_each(self, members, out)
             return
         numbers, signs = self.perturbations(members)
         np.multiply(gather(numbers), self.scale, out=out, dtype=out.dtype)
@@ -213,7 +212,12 @@ def write_all(population: Population, members: Sequence[int] | None = None, into
     together = getattr(population, "write_rows", None)
     if together is not None:
         together(members, written)
-        return cast("Center", written)
-    for row, member in zip(written, members, strict=True):
+    else:
+        write_each(population, members, written)
+    return cast("Center", written)
+
+
+def write_each(population: Population, members: Sequence[int], out: Any) -> None:
+    """Write members into the rows of ``out``, shape (k, dimension), one after the other."""
+    for row, member in zip(out, members, strict=True):
         population.write(member, row)
-    return written

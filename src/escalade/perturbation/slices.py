@@ -14,14 +14,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from escalade.errors import InputError
 from escalade.perturbation.address import Stream, hash64
-from escalade.perturbation.population import Center, Vector, Weights
+from escalade.perturbation.population import SMALL, Center, Vector, Weights
 from escalade.support.machine import cores
 from escalade.support.shared import without_warnings
 
 if TYPE_CHECKING:
     import torch
 
-_SMALL = 2**11  # parameters up to which one call for many perturbations is faster than one for each
 _GATHERED = 2**17  # numbers gathered at once
 _AT_ONCE = 64  # perturbations added in one call
 _BLOCK = 2**20  # floats of the sum that stay in cache while the table is read
@@ -68,12 +67,11 @@ class TableSlices:
 
     def gather(self, numbers: NDArray[np.int64]) -> Vector:
         """Return these perturbations in new memory, shape (k, dimension)."""
-        found: Vector = sliding_window_view(self.values, self.dimension)[self.starts[numbers]]
-        return found
+        return _windows(self.values, self.starts[numbers], self.dimension)
 
     def weighted_sum(self, weights: Weights, dtype: DTypeLike = np.float32) -> Center:
         dimension = self.dimension
-        if dimension <= _SMALL:
+        if dimension <= SMALL:
             return _gathered_sum(self.values, _terms(self.starts, weights), dimension).astype(dtype)
         import torch
 
@@ -126,6 +124,12 @@ def _batches(terms: list[tuple[int, float]]) -> Iterator[list[tuple[int, float]]
     return (terms[low : low + _AT_ONCE] for low in range(0, len(terms), _AT_ONCE))
 
 
+def _windows(noise: Vector, starts: NDArray[np.int64], dimension: int) -> Vector:
+    """Copy the ``dimension`` numbers behind each start, shape (k, dimension)."""
+    found: Vector = sliding_window_view(noise, dimension)[starts]
+    return found
+
+
 def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int) -> NDArray[np.float64]:
     """Return the sum in float64, which is rounded only once, by the caller.
 
@@ -134,7 +138,7 @@ def _gathered_sum(noise: Vector, terms: list[tuple[int, float]], dimension: int)
     total, rows = np.zeros(dimension), max(1, _GATHERED // dimension)
     for low in range(0, len(terms), rows):
         starts, weights = (np.array(part) for part in zip(*terms[low : low + rows], strict=True))
-        gathered = noise[starts[:, None] + np.arange(dimension)] * weights[:, None]
+        gathered = _windows(noise, starts, dimension) * weights[:, None]
         total += np.add.reduce(gathered, axis=0)
     return total
 
