@@ -30,7 +30,7 @@ def job_of(network, members, episodes=1):
 def test_a_row_has_the_same_outputs_wherever_it_is(inputs, hidden, outputs):
     network = mlp(inputs, hidden, outputs)
     stack, job = batched_network(network), job_of(network, 20, episodes=2)
-    wide, items = make_wide(stack, 50, TABLE), np.arange(43)
+    wide, items = make_wide(stack, TABLE), np.arange(43)
     seen = np.random.default_rng(0).standard_normal((43, inputs), np.float32)
     wide.begin(job)
     wide.load(items, items)
@@ -48,14 +48,13 @@ def test_a_row_has_the_same_outputs_wherever_it_is(inputs, hidden, outputs):
 
 
 def test_other_networks_have_no_such_forward_pass():
-    assert make_wide(batched_network(mlp(4, 128, 2)), 8, TABLE) is None
+    assert make_wide(batched_network(mlp(4, 128, 2)), TABLE) is None
     assert (
-        make_wide(batched_network(nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), (1, 4, 4)), 8, TABLE)
-        is None
+        make_wide(batched_network(nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), (1, 4, 4)), TABLE) is None
     )
     small = mlp(4, 8, 2)
     shapes = tuple(tuple(part.shape) for part in small.parameters())
-    assert make_wide(batched_network(small), 8, LowRank(TABLE, 1, shapes)) is None
+    assert make_wide(batched_network(small), LowRank(TABLE, 1, shapes)) is None
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])

@@ -55,7 +55,7 @@ class ArrayActor:
     selects = True
 
     def __init__(self, setup: RolloutSetup, rows: int) -> None:
-        wide = make_wide(setup.network, rows, setup.perturbation)
+        wide = make_wide(setup.network, setup.perturbation)
         self._forward: WideForward | EachMember = wide or EachMember(
             setup.network.forward(rows, setup.perturbation)
         )

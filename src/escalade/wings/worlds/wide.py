@@ -26,14 +26,14 @@ _MULTIPLE = 16
 """The number of columns is a multiple of this, so that sums over one input also run along the rows."""
 
 
-def make_wide(network: Network, rows: int, source: NoiseSource | None) -> WideForward | None:
+def make_wide(network: Network, source: NoiseSource | None) -> WideForward | None:
     """Return a forward pass for ``network``, or None unless it is an MLP of small layers with full noise."""
     if not isinstance(network, Stack) or isinstance(source, LowRank) or network.reference is not None:
         return None
     fits = all(
         _is_product(layer) and layer.inputs[0] * layer.outputs[0] <= _MOST_WEIGHTS for layer in network.layers
     )
-    return WideForward(network, rows) if fits else None
+    return WideForward(network) if fits else None
 
 
 def _is_product(layer: Layer) -> bool:
@@ -41,16 +41,15 @@ def _is_product(layer: Layer) -> bool:
 
 
 class WideForward:
-    """Outputs of up to ``rows`` episodes, each with the parameters of its own member.
+    """Outputs of episodes, each with the parameters of its own member.
 
     All arrays have the rows as their last axis. A row is the same sum whatever stands beside it, so its
     outputs do not depend on the other rows.
     """
 
-    def __init__(self, stack: Stack, rows: int) -> None:
+    def __init__(self, stack: Stack) -> None:
         self._layers = stack.layers
         self._dimension, self._inputs = stack.dimension, stack.inputs
-        self._set_columns(rows)
 
     def begin(self, job: EpisodeJob) -> None:
         """Begin a generation."""
@@ -60,8 +59,7 @@ class WideForward:
     def load(self, items: Numbers, seeds: Numbers) -> None:
         """Assign the rows 0, 1, ... to these items of the job."""
         job, trained = self._job, items[items < self._job.training_items]
-        self._set_columns(len(items))
-        parameters = np.zeros((self._dimension, self._columns), np.float32)
+        parameters = self._room(len(items))
         if len(trained):
             assert job.population is not None
             members, places = np.unique(trained // job.episodes + job.first_member, return_inverse=True)
@@ -77,9 +75,7 @@ class WideForward:
 
     def keep(self, rows: Numbers) -> None:
         """Continue with these rows, in this order."""
-        parameters = self._parameters
-        self._set_columns(len(rows))
-        kept = np.zeros((self._dimension, self._columns), np.float32)
+        parameters, kept = self._parameters, self._room(len(rows))
         np.take(parameters, rows, axis=1, out=kept[:, : len(rows)], mode="clip")
         self._split(kept)
 
@@ -96,8 +92,10 @@ class WideForward:
             hidden = out
         return hidden[:, : self._rows].T
 
-    def _set_columns(self, rows: int) -> None:
+    def _room(self, rows: int) -> Array:
+        """Allocate the parameters of ``rows`` episodes, a column for each and zeros behind them."""
         self._rows, self._columns = rows, -(-rows // _MULTIPLE) * _MULTIPLE
+        return np.zeros((self._dimension, self._columns), np.float32)
 
     def _split(self, parameters: Array) -> None:
         """Make views of each layer's parameters, and room for its outputs."""
