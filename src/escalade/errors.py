@@ -114,7 +114,7 @@ def _is_users(file: str) -> bool:
 
 
 def shortened(message: str) -> str:
-    """Cut the middle of a very long message; its last sentence says how to fix the problem."""
+    """Cut the middle of a very long message; its last sentence is the fix."""
     if len(message) <= _LONGEST:
         return message
     ends = _LONGEST // 2
