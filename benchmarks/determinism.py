@@ -59,9 +59,10 @@ def generations_done(folder: Path) -> int:
 
 
 def killed(env: str, backend: str, folder: Path, seconds: float) -> int:
-    """Kill the run at random moments and resume it each time. Return the number of kills.
+    """Kill the run at random moments and resume it each time.
 
-    ``seconds`` is the time of the undisturbed run, from its first generation to its last.
+    Return the number of kills. ``seconds`` is the time of the undisturbed run, from its first generation to
+    its last.
     """
     chance = random.Random(1)
     words = train(env, backend, folder)
@@ -99,10 +100,10 @@ def kill_a_worker(watched: psutil.Process, chance: random.Random) -> bool:
 
 
 def workers_killed(env: str, backend: str, folder: Path, seconds: float) -> int:
-    """Kill random workers during the run. Return the number killed.
+    """Kill random workers during the run.
 
-    ``seconds`` is the time of the undisturbed run. A worker is killed about once a generation, and at most
-    three times a second: a run stops if no worker can finish anything.
+    Return the number killed. ``seconds`` is the time of the undisturbed run. A worker is killed about once a
+    generation, and at most three times a second: a run stops if no worker can finish anything.
     """
     chance, deaths = random.Random(2), 0
     between = max(0.35, seconds / GENERATIONS)

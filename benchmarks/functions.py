@@ -102,7 +102,7 @@ class Entry:
     theirs: Callable[..., Centers]
     settings: dict[int, dict[str, Any]]
     fine: bool = True
-    targets: dict[str, dict[int, float]] = field(default_factory=dict)  # where neither kind fits
+    targets: dict[str, dict[int, float]] = field(default_factory=dict)  # of functions without either
     generations: dict[int, int] = field(default_factory=lambda: {10: 2000, 100: 1000})
 
     def target(self, name: str, dimension: int) -> float:

@@ -25,7 +25,7 @@ Rows = np.ndarray[Any, np.dtype[np.float64]]
 
 class Problem(NamedTuple):
     weights: Rows
-    """Of the squared parameters."""
+    """Weights of the squared parameters."""
     whole: list[int]
     x0: float
     sigma: float

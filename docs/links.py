@@ -1,6 +1,6 @@
-"""Check the internal links of the built site: pages, files and anchors. ``make docs`` runs it.
+"""Check the internal links of the built site: pages, files and anchors.
 
-python docs/links.py [SITE]
+``make docs`` runs it. python docs/links.py [SITE]
 """
 
 from __future__ import annotations

@@ -32,8 +32,12 @@ BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 2.5
 BEYOND = 2.6
 """Distance in metres at which an ant has passed the trap, beyond its back by more than a leg's length."""
 TIMESTEP, SKIP, STEPS, PERIOD, TORQUE = 0.02, 5, 200, 0.5, 0.4
-"""Seconds per simulator step, simulator steps per action, actions per episode, the clock's period in seconds,
-and an action of 1 as a fraction of Ant-v5's torque. With the full torque the ant jumps and falls over."""
+"""Time and torque of an episode.
+
+They are the seconds per simulator step, simulator steps per action, actions per episode, the clock's period
+in seconds, and an action of 1 as a fraction of Ant-v5's torque. With the full torque the ant jumps and falls
+over.
+"""
 
 
 def model(walls: bool) -> str:
@@ -59,11 +63,11 @@ def model(walls: bool) -> str:
 
 
 class Ant(AntEnv):
-    """Gymnasium's ant in front of the trap, or on open ground. The reward is the distance moved ahead.
+    """Gymnasium's ant in front of the trap, or on open ground.
 
-    It observes a clock (sine and cosine), the orientation of its body (a quaternion) and the angles of its
-    eight joints, but not its position. With a clock a linear policy walks after few generations. As in
-    Ant-v5, the episode ends when the body is below 0.2 metres or above 1.
+    The reward is the distance moved ahead. It observes a clock (sine and cosine), the orientation of its body
+    (a quaternion) and the angles of its eight joints, but not its position. With a clock a linear policy
+    walks after few generations. As in Ant-v5, the episode ends when the body is below 0.2 metres or above 1.
     """
 
     def __init__(self, walls: bool = True, render_mode: str | None = None) -> None:

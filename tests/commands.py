@@ -123,10 +123,10 @@ class Running:
             (os.killpg if group else os.kill)(self.process.pid, number)
 
     def insist(self, number: signal.Signals) -> int:
-        """Send a signal once a second until the command ends. Return its exit code.
+        """Send a signal once a second until the command ends.
 
-        A thread of BLAS may receive a signal, so that a sleep in the main thread continues. The next one
-        ends it.
+        Return its exit code. A thread of BLAS may receive a signal, so that a sleep in the main thread
+        continues. The next one ends it.
         """
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:

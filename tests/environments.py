@@ -652,9 +652,9 @@ class Doors(gymnasium.Env[Any, Any]):
 
 
 class Masked(gymnasium.Env[Any, Any]):
-    """Five steps, each with one more illegal action; raises if one is taken. Rewards the largest action.
+    """Five steps, each with one more illegal action; raises if one is taken.
 
-    The mask is in the info, or in the observation if ``inside``.
+    Rewards the largest action. The mask is in the info, or in the observation if ``inside``.
     """
 
     def __init__(self, inside: bool = False, pair: bool = False, silent: bool = False) -> None:

@@ -1,7 +1,6 @@
 """The shape of the code: short functions, files of one subject, rooms whose __init__ only exports."""
 
 import ast
-import re
 from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
@@ -79,15 +78,6 @@ def test_constructors_spell_their_arguments_out():
 def is_typed(keywords):
     """Return whether ``**keywords: Unpack[...]`` declares the accepted names."""
     return ast.unparse(keywords.annotation).startswith("Unpack[")
-
-
-def test_docstrings_begin_with_a_subject_or_a_verb():
-    words = "What Whether Which How When Where Who Whose Why Of In By Behind Along Among Those That Likewise"
-    bare = re.compile(rf"\s*({'|'.join(words.split())}|Counted|Present|Handed|Instead)\b")
-    for path, tree in trees().items():
-        strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-        texts = {one.lineno: str(one.value) for one in strings if isinstance(one, ast.Constant)}
-        assert not [line for line, text in texts.items() if bare.match(text)], path
 
 
 def test_no_class_name_stands_for_two_classes():

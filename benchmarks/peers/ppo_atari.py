@@ -25,7 +25,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 
 STEPS = 10_000_000
 FRAMES = 18_000
-"""Of an episode of the evaluation at most."""
+"""Frames after which an episode of the evaluation ends."""
 
 
 class Stop(BaseCallback):

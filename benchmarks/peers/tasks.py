@@ -25,11 +25,11 @@ class Task:
     target: float = float("inf")
     kwargs: dict[str, Any] = field(default_factory=dict)
     hard: bool = False
-    """Whether Escalade needs minutes."""
+    """True if Escalade needs minutes."""
     unseen: bool = False
-    """Whether it is an EnvPool task not used to choose settings; it has neither target nor preset."""
+    """True if it is an EnvPool task not used to choose settings; it has neither target nor preset."""
     discrete: bool = False
-    """Whether an unseen task has discrete actions."""
+    """True if an unseen task has discrete actions."""
 
     @property
     def settings(self) -> str:

@@ -1,6 +1,6 @@
-"""Wrong input: exit code 2 (1 if it is not the user's mistake), and one line on standard error that
-names the input and the fix.
+"""Errors of commands: the exit code, and one line that names the input and the fix.
 
+The exit code is 2, or 1 if the error is not the user's mistake. The line is on standard error.
 Some cases of TYPED run the real command in a separate process. BUILT needs modules that take seconds to
 import, and runs the command's main function in this process.
 """
@@ -37,7 +37,7 @@ TYPED = [
     ("resume zoo:CartPole-v1", ["zoo:CartPole-v1 is read-only", "`start_from`"]),
     ("train ENV --from zoo:Pole", ["--from zoo:Pole", "policy zoo:Pole does not exist"]),
     ("train --config bytes.toml", ["bytes.toml", "is not UTF-8", "save it as UTF-8"]),
-    ("train", ["no environment given", "CartPole-v1"]),
+    ("train", ["no environment", "CartPole-v1"]),
     ("train ENV --backend isaac", ["--backend 'isaac'", "one of auto, mujoco, envpool, ale, gymnasium"]),
     ("train ENV --population 7", ["--strategy ars: population 7 is odd", "use 8"]),
     ("train ENV --sigma inf", ["--sigma inf", "finite"]),

@@ -13,7 +13,7 @@ import escalade
 from escalade.cli import main as cli
 from escalade.recorders import Goals
 from escalade.recorders.console import PlainConsole
-from escalade.support.output import say
+from escalade.support.output import print_line
 
 TRAIN = "train CartPole-v1 --preset none --population 4 --workers 0 --generations 1 --run-dir run"
 
@@ -113,6 +113,6 @@ def test_names_from_users_are_printed_without_control_sequences(tmp_path, capsys
 def test_the_library_prints_to_a_stream_that_cannot_encode_unicode(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
-    say("5 ± 1 …")
+    print_line("5 ± 1 …")
     PlainConsole(Goals("5 ± 1 …"), sys.stdout).note("5 ± 1 …")
     assert raw.getvalue() == 3 * b"5 \xb1 1 ?\n"

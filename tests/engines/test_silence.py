@@ -23,9 +23,10 @@ class Job:
 
 
 class Sleeps:
-    """Runs four items at a time. ``stuck`` hangs in its first ``times`` runs, and writes a file each time.
+    """Runs four items at a time.
 
-    ``endless`` sends heartbeats until the file ``enough`` exists.
+    ``stuck`` hangs in its first ``times`` runs, and writes a file each time. ``endless`` sends heartbeats
+    until the file ``enough`` exists.
     """
 
     def __init__(self, folder, stuck=None, times=0, endless=None):

@@ -1,5 +1,6 @@
-"""An episode depends only on its member, the normaliser, its seed and its environment, not on
-its slot, the concurrent episodes, their order, or the time of assignment.
+"""An episode depends only on its member, the normaliser, its seed and its environment.
+
+It does not depend on its slot, the concurrent episodes, their order, or the time of assignment.
 """
 
 import re

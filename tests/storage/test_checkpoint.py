@@ -77,7 +77,7 @@ def test_every_flipped_bit_is_detected(tmp_path):
             tensors, state = read(path)
         except Damaged:
             noticed += 1
-        else:  # only where the flip means nothing, such as in the padding
+        else:  # only if the flip has no effect, such as in the padding
             same(TENSORS, tensors)
             assert state == STATE
     assert noticed >= len(everywhere) - 5

@@ -50,8 +50,11 @@ class EvaluationResult:
     generation: int | None = None
     """Generation of the evaluated policy, the number of updates of its centre."""
     params_sha256: str = ""
-    """Digest of its centre and normaliser. For the policy that the run ended with, it equals the summary's.
-    For a policy file with normalisation it differs, as the file does not store the normaliser's sums."""
+    """Digest of its centre and normaliser.
+
+    For the policy that the run ended with, it equals the summary's. For a policy file with normalisation it
+    differs, because the file does not store the normaliser's sums.
+    """
     failed: int = 0
     """Number of failed episodes in a run with ``on_error="worst"``; they count as the worst of the others."""
     behaviours: np.ndarray[Any, np.dtype[np.float32]] | None = None
@@ -115,10 +118,12 @@ def evaluate(
             episodes.
     """
     whole_number(episodes, "`episodes`", 1)
-    given: dict[str, Any] = {"workers": workers, "backend": backend, "device": device, "seed": seed}
-    given["info_keys"] = info_keys
-    given |= {"behaviour": None if behaviour == "none" else behaviour, "env_kwargs": env_kwargs or {}}
-    changes = from_values({name: value for name, value in code_to_names(given).items() if value is not None})
+    options: dict[str, Any] = {"workers": workers, "backend": backend, "device": device, "seed": seed}
+    options["info_keys"] = info_keys
+    options |= {"behaviour": None if behaviour == "none" else behaviour, "env_kwargs": env_kwargs or {}}
+    changes = from_values(
+        {name: value for name, value in code_to_names(options).items() if value is not None}
+    )
     other = changes["env_kwargs"]
     saved = _saved(run, checkpoint, network, centre, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
@@ -140,8 +145,8 @@ def evaluate(
     results, raised = _with_failures_as_worst(first, config), first.first_raised
     failed = int(first.failed().sum()) if config.on_error == "worst" else 0
     # Not the run's own keys: these episodes may end differently and lack some of them.
-    asked = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
-    check_known(parts.environment, results.infos, asked)
+    requested = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
+    check_known(parts.environment, results.infos, requested)
     keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
     behaviours = None if parts.behaviour is None else results.behaviours

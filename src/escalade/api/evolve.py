@@ -177,15 +177,15 @@ def evolve(
     rank = rank_of(perturbation)
     place = None if device is None else _place(device, workers)
     layout = Layout(module)
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "population": population,
         "sigma": sigma,
         "seed": seed,
         "direction": direction,
         "lr": lr,
     }
-    asked |= {"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping}
-    asked = joined(asked, strategy_options or {})
+    options |= {"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping}
+    options = joined(options, strategy_options or {})
     search = None if novelty is None else NoveltyOptions(novelty)
     if search is not None and search.centres > 1:
         raise InputError(f"novelty {novelty}: evolve has one centre; remove centres")
@@ -198,7 +198,7 @@ def evolve(
         source = make_source(perturbation, seed_number(seed), layout.held_shapes)
     with one_thread():
         start, ranks = layout.to_vector(module), search is not None
-        made = build_strategy(strategy, start, asked | {"perturbation": source}, ranks=ranks)
+        made = build_strategy(strategy, start, options | {"perturbation": source}, ranks=ranks)
     if place is not None:
         layout = Layout(module.to(place))
     if generations is None and seconds is None:
@@ -207,7 +207,7 @@ def evolve(
     reseed = engine != "threads" or workers == 0
     setup = FitnessSetup(module, layout, fitness, batched, made.perturbation, reseed, caught(catch))
     more = {"population": made.population_size, "batch": batch if batched else None, "novelty": search}
-    facts = facts_of(setup, strategy, asked | noise | more)
+    facts = facts_of(setup, strategy, options | noise | more)
     workplace = {"engine": engine, "workers": workers}
     spec = module_spec(
         setup,

@@ -11,7 +11,7 @@ from escalade.envs.mujoco.tasks import TASKS
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import counted, number
-from escalade.support.output import say
+from escalade.support.output import print_line
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,7 +22,7 @@ _LIMITS = ("generations", "env_steps", "seconds", "target_return")
 
 def announce(config: Config) -> None:
     """Print the first line of a run."""
-    say(opening(config))
+    print_line(opening(config))
 
 
 def announce_resumed(folder: RunFolder, changes: dict[str, Any]) -> Config | None:

@@ -22,7 +22,7 @@ from escalade.storage.files import path_of
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import Stored
 from escalade.support.exact import one_thread
-from escalade.support.output import say, shown, table
+from escalade.support.output import print_line, shown, table
 from escalade.support.registry import Entry
 from escalade.training.policy_run import policy_spec
 from escalade.training.rows import Callback
@@ -112,7 +112,7 @@ def train(
     unset = {} if network is None else {name: OPTIONS[name].default for name in _OF_POLICIES}
     if idle := [name for name, value in unset.items() if values.get(name, value) != value]:
         raise InputError(f"`{idle[0]}` has no effect with a `network` of your own; remove it")
-    config = presets.layer(values, inherited(values), preset, say if verbose else None)
+    config = presets.layer(values, inherited(values), preset, print_line if verbose else None)
     if unset:
         config = config.replace(**unset)  # a preset's values are for a different network
     if seeds is not None:

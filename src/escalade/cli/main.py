@@ -16,7 +16,7 @@ from escalade.cli.registry import COMMANDS
 from escalade.errors import EscaladeError
 from escalade.storage.files import discard_in_flight
 from escalade.support.interrupts import INTERRUPTED, Interrupts, end_with_leader
-from escalade.support.output import OutputFailure, ReaderGone, printing, say, visible, wording
+from escalade.support.output import OutputFailure, ReaderGone, print_line, printing, visible, wording
 from escalade.support.own_process import claim, end_process
 
 _EXAMPLES = (
@@ -109,7 +109,7 @@ def _help(parsed: argparse.Namespace) -> int:
 
 
 def _version(parsed: argparse.Namespace) -> int:
-    say(f"escalade {__version__}")
+    print_line(f"escalade {__version__}")
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from escalade.cli.arguments import add_command
 from escalade.config.conversion import toml_text
 from escalade.support.numbers import number
-from escalade.support.output import printing, say
+from escalade.support.output import print_line, printing
 
 
 def add_presets(commands: Any) -> None:
@@ -25,13 +25,13 @@ def _presets(parsed: argparse.Namespace) -> int:
     from escalade.config import presets
 
     shown = presets.read(parsed.preset)
-    say(f"# {parsed.preset}, in the format of a --config file")
-    say(toml_text(shown.options).rstrip())
+    print_line(f"# {parsed.preset}, in the format of a --config file")
+    print_line(toml_text(shown.options).rstrip())
     if shown.result is None:
-        say("# Result: not measured")
+        print_line("# Result: not measured")
     else:
-        say("# Result over the seeds that solved it; all_steps includes the steps of evaluations:")
-        say("".join(f"#   {line}\n" for line in toml_text(shown.result).splitlines()).rstrip())
+        print_line("# Result over the seeds that solved it; all_steps includes the steps of evaluations:")
+        print_line("".join(f"#   {line}\n" for line in toml_text(shown.result).splitlines()).rstrip())
     return 0
 
 
@@ -49,9 +49,9 @@ def _list() -> int:
         table.add_row(name, str(preset.options["strategy"]), number(target), *_result(preset.result))
     with printing():
         Console(emoji=False).print(table)
-    say("Training steps and seconds are medians over the seeds that solved the environment;")
-    say("benchmarks/presets.md lists the worst seeds. Presets with - have not been measured.")
-    say("Names such as openai/humanoid are settings of earlier systems; use them with --preset NAME.")
+    print_line("Training steps and seconds are medians over the seeds that solved the environment;")
+    print_line("benchmarks/presets.md lists the worst seeds. Presets with - have not been measured.")
+    print_line("Names such as openai/humanoid are settings of earlier systems; use them with --preset NAME.")
     return 0
 
 

@@ -50,5 +50,7 @@ MODES: Final[dict[str, Entry]] = {
     "detached": Entry("a run whose driver is on a cluster", "escalade.wings.cluster.commands"),
     "series": Entry("several runs", "escalade.wings.many_runs.commands"),
 }
-"""Ways to train other than one run in this process: modules with the functions of
-:class:`escalade.cli.training.Mode`. At most one may be selected."""
+"""Modules with ways to train other than one run in this process.
+
+Each has the functions of :class:`escalade.cli.training.Mode`. At most one may be selected.
+"""

@@ -14,7 +14,7 @@ from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import finite, number
-from escalade.support.output import say
+from escalade.support.output import print_line
 
 LATEST = "latest"
 """The default checkpoint of commands, the one that the run's summary describes."""
@@ -64,10 +64,10 @@ def _add_policy(parser: Parser, seed: str) -> None:
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
-    given = options_typed(parsed)
+    options = options_typed(parsed)
     episodes = whole("episodes", parsed.episodes) or 100
-    Config(env="any", **given)  # checks the values before torch is imported
-    env, checkpoint = _find_policy(parsed, given)
+    Config(env="any", **options)  # checks the values before torch is imported
+    env, checkpoint = _find_policy(parsed, options)
     from escalade.api.evaluate import evaluate
     from escalade.rollout.episodes import mean_known
 
@@ -77,7 +77,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         "centre": center,
         "behaviour": "none",  # not printed
     }
-    result = evaluate(parsed.run, episodes=episodes, **own, **given)
+    result = evaluate(parsed.run, episodes=episodes, **own, **options)
     means = {key: mean_known(values) for key, values in result.infos.items()}
     best = result.deterministic_returns
     drawn = {} if best is None else {"deterministic_return_mean": float(best.mean())}
@@ -87,7 +87,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         **({} if center is None else {"centre": center}),
         "generation": result.generation,
         "params_sha256": result.params_sha256,
-        "env_kwargs": given.get("env_kwargs", {}),
+        "env_kwargs": options.get("env_kwargs", {}),
         "episodes": len(result.returns),
         "failed": result.failed,
         "return_mean": result.mean,
@@ -99,7 +99,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         **{f"{key}_mean": mean for key, mean in means.items()},
     }
     if parsed.json:
-        say(json.dumps(finite(facts)))
+        print_line(json.dumps(finite(facts)))
     else:
         infos = "".join(
             f", {key} {'in no episode' if mean is None else number(mean)}" for key, mean in means.items()
@@ -107,20 +107,20 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         infos += "" if best is None else f", sampled actions (best actions: {number(float(best.mean()))})"
         infos += f", {result.failed} failed (counted as the worst of the others)" if result.failed else ""
         infos += f" (one raised {result.raised})" if result.raised else ""
-        others = f" with {json.dumps(given['env_kwargs'])}" if given.get("env_kwargs") else ""
+        others = f" with {json.dumps(options['env_kwargs'])}" if options.get("env_kwargs") else ""
         found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
-        say(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")
+        print_line(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")
         if os.path.isfile(parsed.run):
             without = "wrappers and limits" if others else "wrappers, limits and arguments"
-            say(f"played without {without} of the environment, which {checkpoint} does not store")
+            print_line(f"played without {without} of the environment, which {checkpoint} does not store")
     return 0
 
 
-def _find_policy(parsed: argparse.Namespace, given: dict[str, Any]) -> tuple[str, str]:
+def _find_policy(parsed: argparse.Namespace, options: dict[str, Any]) -> tuple[str, str]:
     """Return the environment of the run or policy file, and the name of the checkpoint or file."""
     if not os.path.isfile(parsed.run):
         config = read_config(RunFolder.open(parsed.run))
-        ours = {name: given[name] for name in ("workers", "backend") if name in given}
+        ours = {name: options[name] for name in ("workers", "backend") if name in options}
         warm_up_for(config.here().replace(step_timeout=None, **ours))
         return config.env, parsed.checkpoint or LATEST
     from escalade.policies.policy_file import PolicyFile
@@ -136,7 +136,7 @@ def policy_called(checkpoint: str, center: int | None = None) -> str:
 
 
 def _render(parsed: argparse.Namespace) -> int:
-    given = options_typed(parsed)
+    options = options_typed(parsed)
     if os.path.isfile(parsed.run):
         checkpoint = Path(parsed.run).name
         place = Path(parsed.run).with_suffix(".mp4")
@@ -148,11 +148,13 @@ def _render(parsed: argparse.Namespace) -> int:
         place = place.with_stem(f"{place.stem}-centre-{center}")
     output = Path(parsed.output) if parsed.output else None if parsed.live else place
     most = whole("max_steps", parsed.max_steps)
-    Config(env="any", **given)  # checks the values before torch is imported
+    Config(env="any", **options)  # checks the values before torch is imported
     from escalade.api.evaluate import render
 
-    asked = parsed.checkpoint or LATEST
-    given |= {"checkpoint": asked, "centre": center, "max_steps": most, "live": parsed.live}
-    total, steps = render(parsed.run, output, **given)
-    say(f"{output or 'shown'}: {policy_called(checkpoint, center)}, {steps} steps, return {number(total)}")
+    selected = parsed.checkpoint or LATEST
+    options |= {"checkpoint": selected, "centre": center, "max_steps": most, "live": parsed.live}
+    total, steps = render(parsed.run, output, **options)
+    print_line(
+        f"{output or 'shown'}: {policy_called(checkpoint, center)}, {steps} steps, return {number(total)}"
+    )
     return 0

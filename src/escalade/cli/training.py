@@ -17,7 +17,7 @@ from escalade.config.strategy_text import layered
 from escalade.errors import InputError
 from escalade.storage.run_folder import RunFolder
 from escalade.support.interrupts import INTERRUPTED
-from escalade.support.output import say
+from escalade.support.output import print_line
 from escalade.training.sources import inherited
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def config_typed(parsed: argparse.Namespace, path: str | None = None) -> Config:
     only = [path] if path else getattr(parsed, "config", None)
     file = read_toml(only[0]) if only else {}
     typed = options_typed(parsed, but=getattr(parsed, "own", ()))
-    given, report = layered(file, typed), None if getattr(parsed, "json", False) else say
+    options, report = layered(file, typed), None if getattr(parsed, "json", False) else print_line
     if "preset" in typed or not file.keys() >= OPTIONS.keys() - {"run_dir", "preset"}:
-        return presets.layer(given, inherited(given), "auto", report)
+        return presets.layer(options, inherited(options), "auto", report)
     # The file's options already include those of its preset.
-    return presets.layer(given | {"preset": None}, inherited(given), None, report).replace(
+    return presets.layer(options | {"preset": None}, inherited(options), None, report).replace(
         preset=file.get("preset")
     )
 
@@ -122,10 +122,10 @@ def _configs_typed(parsed: argparse.Namespace) -> dict[str, Config]:
 
 def _train(parsed: argparse.Namespace) -> int:
     configs = _configs_typed(parsed)
-    asked = {flag: mode for mode in _modes() if (flag := mode.requested(parsed)) is not None}
-    if len(asked) > 1:
-        raise InputError(f"{' and '.join(f'`{flag}`' for flag in asked)} exclude each other; choose one")
-    for mode in asked.values():
+    requested = {flag: mode for mode in _modes() if (flag := mode.requested(parsed)) is not None}
+    if len(requested) > 1:
+        raise InputError(f"{' and '.join(f'`{flag}`' for flag in requested)} exclude each other; choose one")
+    for mode in requested.values():
         return mode.train(parsed, configs)
     (config,) = configs.values()
     announce(config)

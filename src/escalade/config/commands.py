@@ -12,10 +12,10 @@ from escalade.config.types import alternatives
 
 def form(name: str) -> str:
     """Return the form of an option's value, such as ``N`` or ``{tanh,relu}``."""
-    given: str | None = OPTIONS[name].metadata["form"]
+    declared: str | None = OPTIONS[name].metadata["form"]
     choices = OPTIONS[name].metadata["choices"]
-    if given or choices:
-        return given or "{" + ",".join(choices) + "}"
+    if declared or choices:
+        return declared or "{" + ",".join(choices) + "}"
     kinds = [part for part in alternatives(HINTS[name]) if part is not type(None)]
     return _FORMS[get_origin(kinds[0]) or kinds[0]]
 
@@ -37,8 +37,8 @@ _FORMS: dict[Any, str] = {int: "N", float: "X", str: "NAME", tuple: "N,N,...", d
 
 def flag(name: str) -> str:
     """Return the flag of an option or argument: ``target_return`` becomes ``--target-return``."""
-    given = OPTIONS[name].metadata["flag"] if name in OPTIONS else None
-    return "--" + (given or name).replace("_", "-")
+    declared = OPTIONS[name].metadata["flag"] if name in OPTIONS else None
+    return "--" + (declared or name).replace("_", "-")
 
 
 def changed(config: Config) -> list[str]:

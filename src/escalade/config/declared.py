@@ -25,8 +25,10 @@ class Declaration:
     form: str | None = None
     """The form of the value, such as ``N``; None to derive it from the type."""
     choices: Collection[str] = ()
-    """Allowed names, such as a registry, unless the type lists them. Options that only some entries of a
-    registry read (:attr:`Entry.options`) are refused with the other entries."""
+    """Allowed names, such as a registry, unless the type lists them.
+
+    Options that only some entries of a registry read (:attr:`Entry.options`) are refused with the others.
+    """
     own: str = ""
     """The form of the user's own values, which contain a colon."""
     min: float | None = None
@@ -68,13 +70,13 @@ def check_declared(options: Mapping[str, Field[Any]], values: Mapping[str, Any])
     Raises:
         InputError: a value is not allowed; the message names it and what to do about it.
     """
-    given = [name for name, value in values.items() if value not in (options[name].default, {}, ())]
-    for name in given:
+    changed = [name for name, value in values.items() if value not in (options[name].default, {}, ())]
+    for name in changed:
         _check_value(name, values[name], options[name].metadata)
     for chooser, option in options.items():
         chosen, readers = values[chooser], readers_of(option)
         for name, able in readers.items():
-            if name in given and chosen in option.metadata["choices"] and chosen not in able:
+            if name in changed and chosen in option.metadata["choices"] and chosen not in able:
                 fix = f"remove it (it is for {', '.join(able)})"
                 raise InputError(f"`{name}` has no effect with `{chooser}` {chosen}; {fix}")
 

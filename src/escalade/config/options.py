@@ -44,7 +44,9 @@ _more_strategy, _more_policy, _more_limit, _more_run, _more_free = (
 
 @dataclass(frozen=True)
 class Config(EnvironmentOptions):
-    """All options of a run. Each field is a flag of ``escalade train``.
+    """All options of a run.
+
+    Each field is a flag of ``escalade train``.
 
     Raises:
         InputError: a value is invalid; the message names it.
@@ -228,7 +230,7 @@ class Config(EnvironmentOptions):
         for name, value in found.items():
             object.__setattr__(self, name, value)
         if not self.env:
-            raise InputError("no environment given; pass a Gymnasium id, such as CartPole-v1")
+            raise InputError("no environment; pass a Gymnasium id, such as CartPole-v1")
         check_declared(OPTIONS, vars(self))
         check_together(OPTIONS, vars(self))
 

@@ -21,8 +21,11 @@ _FOLDER = Path(__file__).parent / "tuned"
 OF_STRATEGY = {name for name, option in OPTIONS.items() if option.metadata["group"] == "strategy"} | {
     *("cutoff", "action_noise", "episodes_per_member", "episode_seeds")
 }
-"""Options that were tuned for a preset's strategy. The others define the problem, which is the same for all
-strategies: the environment with its frames and reward, the policy, evaluation, target and budget."""
+"""Options that were tuned for a preset's strategy.
+
+The others define the problem, which is the same for all strategies: the environment with its frames and
+reward, the policy, evaluation, target and budget.
+"""
 GAMES = "ALE/games"
 """The preset of all Atari games without a preset of their own."""
 _LOOKS = {"policy", "env_kwargs", "wrappers", "grayscale", "crop", "resize", "frame_stack"}
@@ -61,7 +64,7 @@ def read(name: str) -> Preset:
 
 
 def options(
-    env: str, preset: str | None, overrides: Values | None = None, say: Callable[[str], None] | None = None
+    env: str, preset: str | None, overrides: Values | None = None, report: Callable[[str], None] | None = None
 ) -> Values:
     """Return the options of a preset that apply to ``env``.
 
@@ -74,7 +77,7 @@ def options(
         overrides: options that replace the preset's. If their ``strategy`` or ``policy`` differs from the
             preset's, the options tuned for the preset's are omitted. ``hidden`` implies an MLP instead of a
             linear or quadratic policy.
-        say: function called with a line that names the options omitted because of a different strategy.
+        report: function called with a line that names the options omitted because of a different strategy.
 
     Raises:
         InputError: there is no preset of that name.
@@ -94,8 +97,8 @@ def options(
     if "strategy_options" in left_out:
         left_out.remove("strategy_options")
         left_out += found["strategy_options"]
-    if say is not None and left_out:
-        say(
+    if report is not None and left_out:
+        report(
             f"preset {name} was tuned for {found['strategy']}; with {overrides['strategy']}, its "
             f"{', '.join(left_out)} are not used; environment, policy, evaluation, target and limits are"
         )
@@ -103,7 +106,7 @@ def options(
 
 
 def layer(
-    overrides: Values, inherited: Values, preset: str | None, say: Callable[[str], None] | None = None
+    overrides: Values, inherited: Values, preset: str | None, report: Callable[[str], None] | None = None
 ) -> Config:
     """Build a config from ``overrides``, then ``inherited``, then a preset; earlier ones take precedence.
 
@@ -114,7 +117,7 @@ def layer(
         overrides: options of the user.
         inherited: options of the run that supplies the initial policy.
         preset: ``auto``, a name, ``none`` or None.
-        say: see :func:`options`.
+        report: see :func:`options`.
 
     Raises:
         InputError: the options exclude each other, or there is no such preset.
@@ -122,7 +125,7 @@ def layer(
     env, preset = overrides.get("env") or "", overrides.get("preset", preset)
     if preset == "auto":
         preset = _own(env, inherited | overrides)
-    chosen = options(env, preset, inherited | overrides, say)
+    chosen = options(env, preset, inherited | overrides, report)
     if "env_kwargs" in overrides:
         overrides = {**overrides, "env_kwargs": chosen.get("env_kwargs", {}) | overrides["env_kwargs"]}
     return Config(**layered(chosen, inherited, overrides) | {"preset": None if preset == "none" else preset})

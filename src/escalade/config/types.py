@@ -65,7 +65,9 @@ def is_none(value: Any) -> bool:
 
 
 def as_type(annotation: Any, value: Any) -> Any:
-    """Convert a value to this type. Text is parsed, as flags and TOML strings may hold numbers.
+    """Convert a value to this type.
+
+    Text is parsed, as flags and TOML strings may hold numbers.
 
     Raises:
         TypeError, ValueError, LookupError, OverflowError: the value is invalid.

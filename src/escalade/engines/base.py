@@ -42,7 +42,9 @@ class Feed(Protocol):
         ...
 
     def alive(self) -> None:
-        """Send a heartbeat. Call this between steps, as often as you like.
+        """Send a heartbeat.
+
+        Call this between steps, as often as you like.
 
         Raises:
             JobDropped: the job was cancelled; :meth:`Work.run` does not catch it.
@@ -81,18 +83,20 @@ Factory = Callable[[], Work]
 
 
 class Engine(Protocol):
-    """Runs jobs. Each item's result is returned exactly once, or an exception is raised.
+    """Runs jobs.
 
-    A job may have a method ``describe(item)`` that returns a description of an item for messages.
+    Each item's result is returned exactly once, or an exception is raised. A job may have a method
+    ``describe(item)`` that returns a description of an item for messages.
     """
 
     on_note: Callable[[str], None]
     """Called with a line for the user, such as the worker that the run is waiting for. Set by the owner."""
     on_wait: Callable[[], None]
-    """Called repeatedly while a job runs, once a worker is ready. An exception it raises ends the job.
+    """Called repeatedly while a job runs, once a worker is ready.
 
-    Set by the owner. The engine can still be used afterwards, but the results of the job are lost. Engines
-    without processes call it between steps or items; the thread engine calls it from every thread.
+    An exception it raises ends the job. Set by the owner. The engine can still be used afterwards, but the
+    results of the job are lost. Engines without processes call it between steps or items; the thread engine
+    calls it from every thread.
     """
 
     @property
@@ -109,9 +113,9 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the work of every worker and end the worker. The engine cannot be used afterwards.
+        """Close the work of every worker and end the worker.
 
-        Ray actors are killed without closing their work.
+        The engine cannot be used afterwards. Ray actors are killed without closing their work.
         """
         ...
 

@@ -79,7 +79,9 @@ class Worker:
 
 
 def stop_all(workers: list[Worker]) -> int | None:
-    """Shut down workers and empty the list. They close their work at the same time.
+    """Shut down workers and empty the list.
+
+    They close their work at the same time.
 
     Returns:
         The exit code of the last worker.

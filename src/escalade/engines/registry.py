@@ -1,7 +1,8 @@
-"""Engines by name. A new engine is one file and one entry here.
+"""Engines by name.
 
-An entry's home is called with a factory and :class:`EngineOptions` and returns an :class:`Engine`. Its file
-is imported only when the engine is used, so its packages are optional.
+A new engine is one file and one entry here. An entry's home is called with a factory and
+:class:`EngineOptions` and returns an :class:`Engine`. Its file is imported only when the engine is used, so
+its packages are optional.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Sets up the server that workers are forked from. Only that server imports this module, before others.
+"""Sets up the server that workers are forked from.
 
-If its owner is killed, the server lives a moment longer and removes the folder in which multiprocessing
-has the server's socket. Then it exits immediately: the server shares the owner's standard output, so a
-reader of that pipe waits until the server has exited, too.
+Only that server imports this module, before others. If its owner is killed, the server lives a moment longer
+and removes the folder in which multiprocessing has the server's socket. Then it exits immediately: the server
+shares the owner's standard output, so a reader of that pipe waits until the server has exited, too.
 """
 
 from __future__ import annotations

@@ -69,10 +69,10 @@ class Pickled:
 
 
 def one_blas_thread() -> None:
-    """Restrict BLAS to one thread, since a worker is one of N. BLAS reads the variables when it is loaded.
+    """Restrict BLAS to one thread, since a worker is one of N.
 
-    Settings of the user's shell are overridden, because the rounding of a product may depend on the number
-    of threads.
+    BLAS reads the variables when it is loaded. Settings of the user's shell are overridden, because the
+    rounding of a product may depend on the number of threads.
     """
     # The user's program may have started the server, which then loaded numpy without these variables.
     late = "numpy" in sys.modules and any(os.environ.get(name) != "1" for name in _ONE_THREAD)

@@ -1,9 +1,9 @@
-"""Backends by name. A new backend is one file and one entry here.
+"""Backends by name.
 
-A backend's file has two functions. ``supports(environment)`` returns whether the backend runs that
-environment exactly as Gymnasium does. ``make_vector(environment, slots)`` returns a
-:class:`VectorEnvironment`. The file is imported when the backend is used, and imports its package only for
-an environment that it may run.
+A new backend is one file and one entry here. A backend's file has two functions. ``supports(environment)``
+returns whether the backend runs that environment exactly as Gymnasium does. ``make_vector(environment,
+slots)`` returns a :class:`VectorEnvironment`. The file is imported when the backend is used, and imports its
+package only for an environment that it may run.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class Environment:
         """True if frames are not processed and episodes do not end early."""
         return self.frames.off and self.early_end is None
 
-    def asked_by(self, key: str) -> str:
+    def option_of(self, key: str) -> str:
         """Return the name of the option that requested this entry of an info."""
         return "behaviour" if key in self.behaviour_keys else "info_keys"
 
@@ -237,8 +237,8 @@ def resolve(
         known = env.unwrapped.infos if bare.exclusive and not wrappers else bare.info_keys  # type: ignore[attr-defined]
         if unknown := [key for key in bare.info_keys if key not in known]:
             raise InputError(
-                f"`{bare.asked_by(unknown[0])}` {unknown[0]}: EnvPool's info of {spec.id} has no such entry, "
-                f"only {', '.join(known) or 'none'}"
+                f"`{bare.option_of(unknown[0])}` {unknown[0]}: EnvPool's info of {spec.id} has no such "
+                f"entry, only {', '.join(known) or 'none'}"
             )
         if reward_info is not None:
             info_number(_first_step_info(env, env_id), reward_info)

@@ -162,7 +162,7 @@ class GymnasiumVector:
         for column, key in enumerate(environment.info_keys):
             known = info.get(key) is not None
             self._infos[slot, column] = (
-                info_number(info, key, environment.asked_by(key)) if known else math.nan
+                info_number(info, key, environment.option_of(key)) if known else math.nan
             )
         if environment.reward_info is not None:
             self._components[slot] = info_number(info, environment.reward_info)

@@ -32,10 +32,11 @@ _warned: set[str] = set()
 
 
 def close(env: gymnasium.Env[Any, Any]) -> None:
-    """Close the environment. Exceptions become a warning, shown once per process.
+    """Close the environment.
 
-    A call that does not return is abandoned, and ``close`` is not called again for objects of that class.
-    An error does not matter here: the caller has its results already, or is raising an error itself.
+    Exceptions become a warning, shown once per process. A call that does not return is abandoned, and
+    ``close`` is not called again for objects of that class. An error does not matter here: the caller has its
+    results already, or is raising an error itself.
     """
     name = type(getattr(env, "unwrapped", env)).__name__
     if name in _hung:
@@ -111,11 +112,12 @@ def headless() -> None:
 
 
 def _has_egl() -> bool:
-    """Return True if MuJoCo can render with EGL. Setting it without EGL makes ``import mujoco`` fail.
+    """Return True if MuJoCo can render with EGL.
 
-    The library is loaded for the whole process, because EnvPool's MuJoCo looks up its functions there and
-    ends the process without them ("gladLoadGL error"). A program that imports both mujoco and envpool before
-    escalade has to set ``MUJOCO_GL`` itself, because both are bound on import.
+    Setting it without EGL makes ``import mujoco`` fail. The library is loaded for the whole process, because
+    EnvPool's MuJoCo looks up its functions there and ends the process without them ("gladLoadGL error"). A
+    program that imports both mujoco and envpool before escalade has to set ``MUJOCO_GL`` itself, because both
+    are bound on import.
     """
     if sys.platform == "linux":
         with suppress(OSError):

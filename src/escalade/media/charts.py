@@ -126,7 +126,9 @@ def figure_of(charts: Sequence[Chart], caption: str = "") -> Figure:
 
 
 def write_charts(charts: Sequence[Chart], output: AnyPath, caption: str = "") -> None:
-    """Draw charts (see :func:`figure_of`) to a png, pdf or svg file. Equal charts make identical files.
+    """Draw charts (see :func:`figure_of`) to a png, pdf or svg file.
+
+    Equal charts make identical files.
 
     Raises:
         InputError: matplotlib is missing, or the file extension is not supported.

@@ -1,4 +1,4 @@
-"""Randomness by address: every random number of a run is a hash of where it is used.
+"""Randomness by address: every random number of a run is a hash of its position.
 
 No generator carries state from one generation to the next. A worker that joins late and a run that resumes
 from its checkpoint therefore draw exactly the same numbers.

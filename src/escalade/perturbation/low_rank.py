@@ -96,9 +96,10 @@ class Part:
 
 @dataclass(frozen=True)
 class LowRank:
-    """Source of noise whose matrices have at most rank ``rank``. Vectors have full noise.
+    """Source of noise whose matrices have at most rank ``rank``.
 
-    A matrix also has full noise if its factors would be as large as the noise itself.
+    Vectors have full noise. A matrix also has full noise if its factors would be as large as the noise
+    itself.
 
     Args:
         noise: Source of the random numbers.
@@ -150,11 +151,11 @@ class LowRank:
         return self._draws(self.noise.draw(seed, generation, count, self.length))
 
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
-        """Return uninitialised memory where the noise is generated; here an array."""
+        """Return uninitialised memory on the device that generates the noise: here an array."""
         return np.empty(shape, dtype)
 
     def placed(self, values: Any) -> Any:
-        """Return values as float32, in the memory where the noise is generated."""
+        """Return values as float32, on the device that generates the noise."""
         return np.asarray(values, np.float32)
 
     def _draws(self, drawn: Draws) -> LowRankDraws:

@@ -66,7 +66,7 @@ class RunInfo:
     """Number of generations from ``first`` on that were recorded before the run was killed and run again."""
     earlier: Sequence[Row] = ()
     """Rows of a resumed run before ``first``. Empty for a new run."""
-    say: Callable[[str], None] = _discard
+    report: Callable[[str], None] = _discard
     """Sends a line for the user to all recorders of the run and to notes.csv, after the run has started."""
 
     @property

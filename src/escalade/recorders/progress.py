@@ -60,9 +60,9 @@ def rewind(path: Path, generations: int, info: Sequence[str] = ()) -> int:
 
 
 def read_progress(path: Path) -> dict[str, list[float]]:
-    """Return the columns of a progress.csv, those of ``info`` last. Empty cells become NaN.
+    """Return the columns of a progress.csv, those of ``info`` last.
 
-    An incomplete last line is ignored.
+    Empty cells become NaN. An incomplete last line is ignored.
 
     Raises:
         InputError: the file is missing, or not a progress.csv.
@@ -75,7 +75,9 @@ def read_progress(path: Path) -> dict[str, list[float]]:
 
 
 def columns_of(folder: RunFolder) -> dict[str, list[float]]:
-    """Return the columns of a run's progress.csv as :func:`read_progress`. Empty if the run is just starting.
+    """Return the columns of a run's progress.csv as :func:`read_progress`.
+
+    Empty if the run is just starting.
 
     Raises:
         InputError: the file is not a progress.csv, or missing beside a policy.

@@ -53,7 +53,9 @@ def check_recorders(recorders: Sequence[str | Recorder], option: str = "recorder
 def start_recorders(
     wanted: Sequence[str | Recorder], run: RunInfo, closing: ExitStack, announcer: Announcer
 ) -> list[Recorder]:
-    """Start recorders, and register each with ``closing``. Repeated names are skipped.
+    """Start recorders, and register each with ``closing``.
+
+    Repeated names are skipped.
 
     Args:
         wanted: names and recorder objects.
@@ -65,7 +67,7 @@ def start_recorders(
         InputError: a name is unknown, or the output of a recorder cannot be written.
     """
     started: list[Recorder] = []
-    run = replace(run, say=announcer)
+    run = replace(run, report=announcer)
     for place, which in enumerate(wanted):
         if isinstance(which, str) and which in wanted[:place]:
             continue

@@ -16,7 +16,9 @@ _NOTES = ("generation", "note")  # the columns of notes.csv
 
 
 class TableFile:
-    """A table whose first column is the generation. Reading returns exactly the written numbers.
+    """A table whose first column is the generation.
+
+    Reading returns exactly the written numbers.
 
     Raises:
         InputError: the path cannot be written.
@@ -74,7 +76,9 @@ def rows_until(path: Path, columns: Sequence[str], generations: int) -> tuple[st
 
 
 def read_table(path: Path) -> dict[str, list[str]]:
-    """Return the columns of a table as text, in order. An incomplete last line is ignored.
+    """Return the columns of a table as text, in order.
+
+    An incomplete last line is ignored.
 
     Raises:
         InputError: the file is missing, or not a table.
@@ -125,7 +129,9 @@ def rewind_notes(path: Path, count: int) -> None:
 
 
 def read_notes(path: Path) -> list[str]:
-    """Return the notes in order. Empty if the file is missing.
+    """Return the notes in order.
+
+    Empty if the file is missing.
 
     Raises:
         InputError: the file is not a table.

@@ -281,21 +281,21 @@ def mean_known(values: NDArray[np.float64]) -> float | None:
 
 
 def check_known(
-    environment: Environment, infos: NDArray[np.float64], asked: Collection[str] | None = None
+    environment: Environment, infos: NDArray[np.float64], requested: Collection[str] | None = None
 ) -> None:
     """Check that every key is in the last info of some episode.
 
     Args:
         environment: The environment with the ``info_keys``.
         infos: Numbers of the last infos, shape (episodes, keys).
-        asked: Keys to check, or None for all.
+        requested: Keys to check, or None for all.
 
     Raises:
         InputError: A key is in no last info. The message lists the entries of an info of the environment.
     """
     for key, values in zip(environment.info_keys, infos.T, strict=True):
-        if (asked is None or key in asked) and mean_known(values) is None:
+        if (requested is None or key in requested) and mean_known(values) is None:
             raise InputError(
-                f"`{environment.asked_by(key)}` {key}: no episode's last info has a number with this key "
+                f"`{environment.option_of(key)}` {key}: no episode's last info has a number with this key "
                 f"(the info of a first step has {entries(first_info(environment))})"
             )

@@ -268,9 +268,10 @@ class Rollouts:
                 feed.put_many(self._item[rows[part]], records)
 
     def _behaviours(self, rows: NDArray[np.intp]) -> Vector:
-        """Return the behaviours of ended episodes, shape (n, size). The size is 0 if none is configured.
+        """Return the behaviours of ended episodes, shape (n, size).
 
-        Episodes with a non-finite return have NaN, or size 0 as long as a function's size is unknown.
+        The size is 0 if none is configured. Episodes with a non-finite return have NaN, or size 0 as long as
+        a function's size is unknown.
         """
         whole = np.isfinite(self._return[rows])
         if self._traces is None or not whole.any():

@@ -59,7 +59,9 @@ class Unreadable(InputError):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a regular file. Pipes and devices are not read, because they may block or never end.
+    """Read a regular file.
+
+    Pipes and devices are not read, because they may block or never end.
 
     Raises:
         Unreadable: the file exists, but cannot be read.

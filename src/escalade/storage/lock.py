@@ -62,7 +62,9 @@ class FolderLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Acquire the lock. Has no effect if this object holds it already, or without support for locks.
+        """Acquire the lock.
+
+        Has no effect if this object holds it already, or without support for locks.
 
         Raises:
             InputError: a different run, in this or another process, holds it; the run has a remote driver;

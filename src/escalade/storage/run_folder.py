@@ -130,7 +130,9 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: AnyPath) -> RunFolder:
-        """Open a run folder or ``zoo:NAME`` for reading. Acquire its lock before writing.
+        """Open a run folder or ``zoo:NAME`` for reading.
+
+        Acquire its lock before writing.
 
         Raises:
             InputError: it is not a run folder.

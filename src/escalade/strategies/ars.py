@@ -1,5 +1,7 @@
-"""Augmented Random Search: Mania, Guy, Recht 2018, "Simple random search provides a competitive
-approach to reinforcement learning", arXiv 1803.07055, algorithm 2.
+"""Augmented Random Search (ARS).
+
+Mania, Guy, Recht 2018, "Simple random search provides a competitive approach to reinforcement learning",
+arXiv 1803.07055, algorithm 2.
 """
 
 from __future__ import annotations

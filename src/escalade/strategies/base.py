@@ -303,7 +303,9 @@ class Strategy(ABC):
 
     @abstractmethod
     def update(self, fitness: Fitness) -> None:
-        """Update the search distribution. Subclasses implement this.
+        """Update the search distribution.
+
+        Subclasses implement this.
 
         Args:
             fitness: float64, shape (population,); finite, not all equal, larger is better.

@@ -1,6 +1,7 @@
-"""Canonical ES: Chrabaszcz, Loshchilov and Hutter 2018, "Back to basics: benchmarking canonical evolution
-strategies for playing Atari", arXiv 1802.08842, algorithm 2, with the cumulative step-size adaptation of the
-authors' code.
+"""Canonical ES, with the cumulative step-size adaptation of its authors' code.
+
+Chrabaszcz, Loshchilov and Hutter 2018, "Back to basics: benchmarking canonical evolution strategies for
+playing Atari", arXiv 1802.08842, algorithm 2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The cross-entropy method with a diagonal Gaussian: de Boer, Kroese, Mannor, Rubinstein 2005, "A
-tutorial on the cross-entropy method"; its added noise: Szita and Lorincz 2006, "Learning Tetris
-using the noisy cross-entropy method".
+"""The cross-entropy method with a diagonal Gaussian.
+
+De Boer, Kroese, Mannor, Rubinstein 2005, "A tutorial on the cross-entropy method". Its added noise: Szita and
+Lorincz 2006, "Learning Tetris using the noisy cross-entropy method".
 """
 
 from __future__ import annotations

@@ -16,9 +16,10 @@ from escalade.strategies.tensors import State
 
 
 class Centers:
-    """Several strategies, one per centre. Attributes are those of the strategy with the number ``drawn``.
+    """Several strategies, one per centre.
 
-    ``generation`` counts the run's generations. Each strategy counts the generations in which it was drawn.
+    Attributes are those of the strategy with the number ``drawn``. ``generation`` counts the run's
+    generations. Each strategy counts the generations in which it was drawn.
     """
 
     def __init__(self, each: Sequence[Strategy]) -> None:

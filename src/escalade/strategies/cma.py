@@ -1,5 +1,7 @@
-"""CMA-ES: Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772v2 (2023); the equations
-and the default constants (its table 1) are numbered as there.
+"""CMA-ES, evolution with a full covariance matrix.
+
+Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772v2 (2023). The equations and the
+default constants (its table 1) are numbered as there.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""CR-FM-NES: Nomura and Ono 2022, "Fast moving natural evolution strategy for high-dimensional problems",
-arXiv 2201.11422, algorithm 1: its covariance is ``D (I + v v') D``, with D a diagonal and v a vector.
+"""CR-FM-NES, whose covariance is ``D (I + v v') D`` with a diagonal D and a vector v.
+
+Nomura and Ono 2022, "Fast moving natural evolution strategy for high-dimensional problems", arXiv 2201.11422,
+algorithm 1.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Deep GA: Such et al. 2017, "Deep neuroevolution: genetic algorithms are a competitive alternative for
-training deep neural networks for reinforcement learning", arXiv 1712.06567, algorithm 1.
+"""Deep GA, a genetic algorithm for the weights of networks.
+
+Such et al. 2017, "Deep neuroevolution: genetic algorithms are a competitive alternative for training deep
+neural networks for reinforcement learning", arXiv 1712.06567, algorithm 1.
 """
 
 from __future__ import annotations

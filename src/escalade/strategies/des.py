@@ -1,5 +1,7 @@
-"""DES, the discovered evolution strategy: Lange, Schaul, Chen, Zahavy, Dalibard, Lu, Singh and Flennerhag
-2023, "Discovering evolution strategies via meta-black-box optimization", arXiv 2211.11260, section 5.
+"""DES, the discovered evolution strategy.
+
+Lange, Schaul, Chen, Zahavy, Dalibard, Lu, Singh and Flennerhag 2023, "Discovering evolution strategies via
+meta-black-box optimization", arXiv 2211.11260, section 5.
 """
 
 from __future__ import annotations

@@ -131,9 +131,9 @@ def first_deviations(sigma: Any, center: Tensor) -> Tensor:
         raise InputError("this strategy adapts sigma; pass its initial value, not a schedule")
     try:
         # torch rejects arrays with negative strides.
-        given = np.ascontiguousarray(sigma) if isinstance(sigma, np.ndarray) else sigma
+        value = np.ascontiguousarray(sigma) if isinstance(sigma, np.ndarray) else sigma
         values = torch.as_tensor(
-            float(given) if isinstance(given, str) else given, dtype=center.dtype, device=center.device
+            float(value) if isinstance(value, str) else value, dtype=center.dtype, device=center.device
         )
         vector = values.detach().expand(center.numel()).clone()
     except (RuntimeError, TypeError, ValueError):

@@ -73,10 +73,10 @@ class InjectedStrategy(SizedStrategy):
             InputError: as :meth:`Strategy.tell`, or ``points`` are of another shape.
         """
         if points is not None:
-            given = _points(points, self.dimension, "points")
-            if len(given) != self.population_size:
-                raise InputError(f"points are {len(given)}, but a generation has {self.population_size}")
-            self._replace(given)
+            injected = _points(points, self.dimension, "points")
+            if len(injected) != self.population_size:
+                raise InputError(f"points are {len(injected)}, but a generation has {self.population_size}")
+            self._replace(injected)
             self._asked = True
         super().tell(fitness)
 
@@ -96,7 +96,9 @@ class InjectedStrategy(SizedStrategy):
         return single.asked, torch.from_numpy(point.copy())
 
     def tell_one(self, number: int, fitness: float) -> None:
-        """Record the fitness of a point from :meth:`ask_one`. Every ``population`` of them end a generation.
+        """Record the fitness of a point from :meth:`ask_one`.
+
+        Every ``population`` of them end a generation.
 
         Raises:
             InputError: the number is not from :meth:`ask_one`, or its fitness is already recorded.
@@ -137,8 +139,8 @@ class InjectedStrategy(SizedStrategy):
         self.__dict__.pop("_single", None)
 
 
-def _points(given: ArrayLike | Tensor, dimension: int, name: str) -> NDArray[np.float64]:
-    points = as_tensor(given, name).cpu().double().numpy()
+def _points(values: ArrayLike | Tensor, dimension: int, name: str) -> NDArray[np.float64]:
+    points = as_tensor(values, name).cpu().double().numpy()
     if points.ndim != 2 or points.shape[1] != dimension or not np.isfinite(points).all():
         raise InputError(f"{name} of shape {points.shape} must be finite points of shape (n, {dimension})")
     return points

@@ -1,5 +1,7 @@
-"""LES, the learned evolution strategy: Lange, Schaul, Chen, Zahavy, Dalibard, Lu, Singh and Flennerhag 2023,
-"Discovering evolution strategies via meta-black-box optimization", arXiv 2211.11260, section 3.
+"""LES, the learned evolution strategy.
+
+Lange, Schaul, Chen, Zahavy, Dalibard, Lu, Singh and Flennerhag 2023, "Discovering evolution strategies via
+meta-black-box optimization", arXiv 2211.11260, section 3.
 
 R. T. Lange trained the weights of its two networks, les.safetensors, and published them under the Apache
 License 2.0 with evosax 0.3.2 (2023_10_les_v2.pkl). They are not the weights of the paper's experiments.

@@ -1,5 +1,7 @@
-"""LM-MA-ES: Loshchilov, Glasmachers and Beyer 2017, "Limited-memory matrix adaptation for large scale
-black-box optimization", arXiv 1705.06693, algorithm 1.
+"""LM-MA-ES, matrix adaptation with limited memory.
+
+Loshchilov, Glasmachers and Beyer 2017, "Limited-memory matrix adaptation for large scale black-box
+optimization", arXiv 1705.06693, algorithm 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""MA-ES: Beyer and Sendhoff 2017, "Simplify your covariance matrix adaptation evolution strategy", IEEE
-Transactions on Evolutionary Computation 21(5), figure 3: CMA-ES without a covariance matrix and its
-decomposition.
+"""MA-ES, which is CMA-ES without a covariance matrix and its decomposition.
+
+Beyer and Sendhoff 2017, "Simplify your covariance matrix adaptation evolution strategy", IEEE Transactions on
+Evolutionary Computation 21(5), figure 3.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Novelty search with evolution strategies: Conti et al. 2018, "Improving Exploration in Evolution
-Strategies for Deep Reinforcement Learning via a Population of Novelty-Seeking Agents", arXiv 1712.06560.
+"""Novelty search with evolution strategies.
+
+Conti et al. 2018, "Improving Exploration in Evolution Strategies for Deep Reinforcement Learning via a
+Population of Novelty-Seeking Agents", arXiv 1712.06560.
 """
 
 from __future__ import annotations
@@ -56,11 +58,11 @@ class NoveltyOptions(str):
     def __new__(cls, text: str) -> NoveltyOptions:
         made = super().__new__(cls, text)
         made.method, colon, rest = made.partition(":")
-        given = dict(part.partition("=")[::2] for part in rest.split(",")) if colon else {}
+        options = dict(part.partition("=")[::2] for part in rest.split(",")) if colon else {}
         known = _BOUNDS if made.method == "nsra" else ("k", "centres")
-        if made.method not in ("ns", "nsr", "nsra") or not given.keys() <= set(known):
+        if made.method not in ("ns", "nsr", "nsra") or not options.keys() <= set(known):
             raise InputError(f"`novelty` {text} must be {FORMS}")
-        for name, value in given.items():
+        for name, value in options.items():
             (least, most), kind = _BOUNDS[name], type(getattr(cls, name))
             try:
                 number = kind(value)

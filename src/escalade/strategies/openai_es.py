@@ -1,5 +1,7 @@
-"""OpenAI-ES: Salimans, Ho, Chen, Sutskever 2017, "Evolution Strategies as a Scalable Alternative
-to Reinforcement Learning", arXiv 1703.03864.
+"""OpenAI-ES, gradient estimates with an optimiser.
+
+Salimans, Ho, Chen, Sutskever 2017, "Evolution Strategies as a Scalable Alternative to Reinforcement
+Learning", arXiv 1703.03864.
 """
 
 from __future__ import annotations

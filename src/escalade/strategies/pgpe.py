@@ -1,5 +1,7 @@
-"""PGPE with symmetric sampling: Sehnke et al. 2010, "Parameter-exploring policy gradients", Neural
-Networks 23(4), in the form of Toklu, Liskowski, Srivastava 2020, arXiv 2008.02387, algorithm 1.
+"""PGPE with symmetric sampling.
+
+Sehnke et al. 2010, "Parameter-exploring policy gradients", Neural Networks 23(4), in the form of Toklu,
+Liskowski, Srivastava 2020, arXiv 2008.02387, algorithm 1.
 """
 
 from __future__ import annotations

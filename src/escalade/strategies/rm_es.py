@@ -1,6 +1,7 @@
-"""Rm-ES: Li and Zhang 2018, "A simple yet efficient evolution strategy for large-scale black-box
-optimization", IEEE Transactions on Evolutionary Computation 22(5), algorithms 2 and 3; with one path it is
-their R1-ES.
+"""Rm-ES, whose covariance has a few long axes; with one path it is R1-ES.
+
+Li and Zhang 2018, "A simple yet efficient evolution strategy for large-scale black-box optimization", IEEE
+Transactions on Evolutionary Computation 22(5), algorithms 2 and 3.
 """
 
 from __future__ import annotations

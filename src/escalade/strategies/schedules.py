@@ -157,7 +157,9 @@ def _above_zero(schedule: Schedule, generation: int) -> float:
 
 
 def parse_share(value: Rate, name: str) -> Schedule:
-    """Parse the schedule of a fraction from 0 to 1 of a step. A fraction above 1 would overshoot.
+    """Parse the schedule of a fraction from 0 to 1 of a step.
+
+    A fraction above 1 would overshoot.
 
     Raises:
         InputError: as :func:`parse`, or the fraction is above 1 in the first or a later generation.
@@ -179,7 +181,9 @@ SMALLEST_POPULATION, LARGEST_POPULATION = 2, 10**7
 
 
 class PopulationSchedule(str):
-    """A schedule of the population as text. Its values are even numbers of members.
+    """A schedule of the population as text.
+
+    Its values are even numbers of members.
 
     Examples:
         >>> [PopulationSchedule("linear:16:64:48").members(generation) for generation in (0, 1, 2, 48, 99)]

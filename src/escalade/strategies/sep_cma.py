@@ -1,5 +1,6 @@
-"""sep-CMA-ES: Ros and Hansen 2008, "A Simple Modification in CMA-ES Achieving Linear Time and Space
-Complexity" (PPSN X): CMA-ES with a diagonal covariance, which it learns faster.
+"""sep-CMA-ES, which is CMA-ES with a diagonal covariance, learnt faster.
+
+Ros and Hansen 2008, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity" (PPSN X).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Simple Gaussian evolution strategy: the (mu/mu, lambda) scheme of Rechenberg 1973 and Schwefel 1977
-(Beyer and Schwefel 2002, "Evolution strategies: a comprehensive introduction"), its step size
-estimated from the elite (Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772,
-section 3.1, on the diagonal).
+"""Simple Gaussian evolution strategy.
+
+It is the (mu/mu, lambda) scheme of Rechenberg 1973 and Schwefel 1977 (Beyer and Schwefel 2002, "Evolution
+strategies: a comprehensive introduction"). Its step size is estimated from the elite (Hansen 2016, "The CMA
+Evolution Strategy: A Tutorial", arXiv 1604.00772, section 3.1, on the diagonal).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""SNES, the natural gradient on diagonal Gaussians: Schaul, Glasmachers, Schmidhuber 2011, "High
-dimensions and heavy tails for natural evolution strategies"; Wierstra et al. 2014, "Natural
-evolution strategies", JMLR 15, algorithm 6.
+"""SNES, the natural gradient on diagonal Gaussians.
+
+Schaul, Glasmachers, Schmidhuber 2011, "High dimensions and heavy tails for natural evolution strategies";
+Wierstra et al. 2014, "Natural evolution strategies", JMLR 15, algorithm 6.
 """
 
 from __future__ import annotations

@@ -24,34 +24,34 @@ def first_center(x0: Start) -> Tensor:
     Raises:
         InputError: ``x0`` is not a vector of finite numbers.
     """
-    given = as_tensor(x0, "x0")
-    dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
-    if given.ndim != 1 or not given.numel() or not holds_numbers(given):
-        raise InputError(f"x0 must be a vector of numbers, not of shape {tuple(given.shape)}")
-    if not bool(given.isfinite().all()):
+    vector = as_tensor(x0, "x0")
+    dtype = torch.float64 if vector.dtype == torch.float64 else torch.float32
+    if vector.ndim != 1 or not vector.numel() or not holds_numbers(vector):
+        raise InputError(f"x0 must be a vector of numbers, not of shape {tuple(vector.shape)}")
+    if not bool(vector.isfinite().all()):
         raise InputError("x0 must hold finite numbers only")
-    return given.to("cpu", dtype, copy=not isinstance(x0, np.ndarray))  # as_tensor has copied an array
+    return vector.to("cpu", dtype, copy=not isinstance(x0, np.ndarray))  # as_tensor has copied an array
 
 
-def as_tensor(given: ArrayLike | Tensor, name: str) -> Tensor:
+def as_tensor(value: ArrayLike | Tensor, name: str) -> Tensor:
     """Convert a user's vector to a tensor.
 
     Raises:
         InputError: the vector does not hold numbers.
     """
     try:
-        if isinstance(given, Tensor):
-            return given.detach()
+        if isinstance(value, Tensor):
+            return value.detach()
         # torch rejects arrays with negative strides.
-        forward = given.copy() if isinstance(given, np.ndarray) else given
+        forward = value.copy() if isinstance(value, np.ndarray) else value
         return torch.as_tensor(forward, device="cpu")
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise InputError(f"{name} must be a vector of numbers") from None
 
 
-def detached(given: Any) -> Any:
+def detached(value: Any) -> Any:
     """Return a tensor as an array without its gradient, and other values unchanged."""
-    return given.detach().cpu().numpy() if isinstance(given, Tensor) else given
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
 
 
 def held_center(population: Population | None, center: Tensor) -> Any:

@@ -1,5 +1,7 @@
-"""VD-CMA: Akimoto, Auger and Hansen 2014, "Comparison-based natural gradient optimization in high dimension",
-GECCO 2014: CMA-ES with the covariance ``D (I + v v') D``, with D a diagonal and v a vector.
+"""VD-CMA, which is CMA-ES with the covariance ``D (I + v v') D``, with a diagonal D and a vector v.
+
+Akimoto, Auger and Hansen 2014, "Comparison-based natural gradient optimization in high dimension", GECCO
+2014.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""xNES, the natural gradient on full Gaussians in exponential coordinates: Glasmachers, Schaul, Sun,
-Wierstra, Schmidhuber 2010, "Exponential natural evolution strategies" (GECCO), algorithm 1; rates as in
-Wierstra et al. 2014, "Natural evolution strategies", JMLR 15, table 1.
+"""xNES, the natural gradient on full Gaussians in exponential coordinates.
+
+Glasmachers, Schaul, Sun, Wierstra, Schmidhuber 2010, "Exponential natural evolution strategies" (GECCO),
+algorithm 1. The rates are those of Wierstra et al. 2014, "Natural evolution strategies", JMLR 15, table 1.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
             raise InputError(_NO_NUMBERS)
         return np.array(fitness.detach().to("cpu", torch.float64).numpy())
     with suppress(TypeError, ValueError, RuntimeError):  # RuntimeError for tensors that require grad
-        given = np.array(fitness)
-        if given.dtype.kind in "biuf":
-            return given.astype(np.float64)
+        array = np.array(fitness)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
     try:  # for example a list of bfloat16 tensors, a type that numpy lacks
         return np.array([as_float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -64,6 +64,6 @@ def as_float(value: Any) -> float:
     return float(value.detach() if isinstance(value, Tensor) else value)
 
 
-def holds_numbers(given: Tensor) -> bool:
+def holds_numbers(tensor: Tensor) -> bool:
     """Return True for a dense tensor of real numbers with data."""
-    return not (given.is_complex() or given.is_meta) and given.layout == torch.strided
+    return not (tensor.is_complex() or tensor.is_meta) and tensor.layout == torch.strided

@@ -17,13 +17,13 @@ def keywords_of(factory: Callable[..., Any]) -> set[str] | None:
 
 
 def check_call(
-    factory: Callable[..., Any], given: Collection[str], always: Collection[str], what: str, fix: str
+    factory: Callable[..., Any], names: Collection[str], always: Collection[str], what: str, fix: str
 ) -> None:
-    """Check that ``factory`` can be called with one positional argument and the keywords ``given``.
+    """Check that ``factory`` can be called with one positional argument and the keywords ``names``.
 
     Args:
         factory: a class or a function, or a partial of one.
-        given: names of keywords.
+        names: names of keywords.
         always: those keywords that every factory must accept.
         what: name of the object that the factory makes, for errors.
         fix: how to pass a missing argument, for errors.
@@ -32,7 +32,7 @@ def check_call(
         InputError: the factory does not accept one of the keywords, or needs a further argument.
     """
     known = keywords_of(factory)
-    for key in given:
+    for key in names:
         if known is not None and key not in known:
             other = f"; make it accept {key}=" if key in always else nearest(key, known) or "; remove it"
             raise InputError(f"{what} takes no {key}{other}")
@@ -43,7 +43,7 @@ def check_call(
     ).parameters
     for part in list(inspect.signature(factory, follow_wrapped=False).parameters.values())[1:]:
         needed = part.default is part.empty and part.kind in (part.POSITIONAL_OR_KEYWORD, part.KEYWORD_ONLY)
-        if needed and part.name in own and part.name not in given:
+        if needed and part.name in own and part.name not in names:
             raise InputError(f"{what} needs {part.name}; {fix}")
 
 
@@ -75,8 +75,8 @@ def _constructors(kind: type) -> Iterator[Callable[..., Any]]:
     return (vars(base)["__init__"] for base in inspect.getmro(kind)[:-1] if "__init__" in vars(base))
 
 
-def check_keywords(name: str, function: Callable[..., Any], given: Iterable[str]) -> None:
-    """Check that ``function``, the constructor of ``name``, accepts the keywords ``given``.
+def check_keywords(name: str, function: Callable[..., Any], names: Iterable[str]) -> None:
+    """Check that ``function``, the constructor of ``name``, accepts the keywords ``names``.
 
     Raises:
         InputError: a keyword is not accepted; the message names the nearest one.
@@ -85,7 +85,7 @@ def check_keywords(name: str, function: Callable[..., Any], given: Iterable[str]
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
         return
     known = [own for own in accepted if own != "self"]
-    for keyword in given:
+    for keyword in names:
         if keyword not in known:
             raise InputError(
                 f"{name} takes no {keyword}{nearest(keyword, known)} (it takes {', '.join(known)})"

@@ -81,7 +81,7 @@ def round_alike() -> None:
 
 
 def rounds_by_place() -> bool:
-    """Return whether the last bits of a product depend on its position in a batched call."""
+    """Return True if the last bits of a product depend on its position in a batched call."""
     import torch
 
     for features, units in _SIZES:

@@ -29,7 +29,7 @@ class ReaderGone(BrokenPipeError):
     """The reader of standard output is gone. A broken pipe in the user's code is a plain BrokenPipeError."""
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line to standard output.
 
     Raises:

@@ -145,7 +145,9 @@ def module_spec(
 def run_module(
     spec: RunSpec, module: M, facts: State, folder: RunFolder | None, resume: bool, listeners: Listeners
 ) -> Evolution[M]:
-    """Execute a run of ``module`` in ``folder``. With ``resume``, continue the run in the folder.
+    """Execute a run of ``module`` in ``folder``.
+
+    With ``resume``, continue the run in the folder.
 
     Raises:
         InputError: The folder holds a different run.

@@ -78,7 +78,7 @@ class FitnessObjective(Objective):
         found, behaviours, raised = self._run(strategy, strategy.sample(), with_center)
         fitness, center = (found[:-1], found[-1:]) if with_center else (found, found[:0])
         evaluation = self._evaluation(center, raised[-1]) if evaluate else None
-        told, seen = None, None
+        shaped, seen = None, None
         columns: dict[str, float | None] = {}
         if self.novelty is not None:
             if not usable(fitness).any():
@@ -87,10 +87,10 @@ class FitnessObjective(Objective):
                 raise InputError("novelty needs behaviours; let fitness return (fitness, behaviour)")
             seen = Center(self.direction * float(center[0]), behaviours[-1], strategy.generation + 1)
             ranked, columns = self.novelty.shaped(self.direction * fitness, behaviours[:-1], seen)
-            told = self.direction * ranked
+            shaped = self.direction * ranked
         return Outcome(
             fitness=fitness,
-            told=told,
+            shaped=shaped,
             returns=fitness,
             scores=fitness,
             evaluation=evaluation,

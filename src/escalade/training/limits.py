@@ -57,7 +57,9 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits and target of a run. None means no limit.
+    """Limits and target of a run.
+
+    None means no limit.
 
     Raises:
         InputError: A limit is out of range.
@@ -131,7 +133,9 @@ _FEW = 20  # generations below which a run learns little
 
 
 class Pace(Deadline):
-    """Deadline of generations, which also reports a slow first generation. Rows show the pace of later ones.
+    """Deadline of generations, which also reports a slow first generation.
+
+    Rows show the pace of later ones.
 
     Args:
         limits: Limits of the run.

@@ -57,7 +57,7 @@ class Loop:
         self._cut = False  # True if the time limit was reached during a generation
         self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
         self.notes = Notes(self.recorders, self.progress, self.objective, self.saver.folder, self.warn)
-        self.deadline = Pace(self.limits, self.notes.say)  # the objective's engine calls it while it waits
+        self.deadline = Pace(self.limits, self.notes.add)  # the objective's engine calls it while it waits
 
     def run(self) -> str:
         """Train until a limit, the target, a callback or an interrupt ends the run.
@@ -89,9 +89,10 @@ class Loop:
         return reason
 
     def generation(self) -> Row | None:
-        """Run one generation of algorithm 2. Return None, with the state unchanged, if it was interrupted.
+        """Run one generation of algorithm 2.
 
-        The time limit interrupts a generation as a signal does.
+        Return None, with the state unchanged, if it was interrupted. The time limit interrupts a generation
+        as a signal does.
         """
         began, scales = time.monotonic(), (self.strategy.sigma, self.strategy.lr)
         allowed = self.limits.seconds_for_generation(self.progress)
@@ -107,7 +108,7 @@ class Loop:
             return None
         self._report(outcome, failed)
         if not solved:  # a confirmed centre must not change
-            self.strategy.tell(outcome.fitness if outcome.told is None else outcome.told)
+            self.strategy.tell(outcome.fitness if outcome.shaped is None else outcome.shaped)
             self.objective.learn(outcome)
         counts = outcome.counts + Counts(seconds=time.monotonic() - began, failed=len(failed))
         if judged is not None and judged is not outcome.evaluation:
@@ -132,7 +133,7 @@ class Loop:
         if outcome.evaluation is not None:
             self.notes.report_evaluation(number, outcome.evaluation.raised)
         for kind, hint in outcome.hints.items():
-            self.notes.say_once(hint, kind)
+            self.notes.add_once(hint, kind)
 
     def _describe(self, outcome: Outcome, index: int) -> str:
         """Describe the member and the result of a generation's n-th score."""
@@ -156,7 +157,7 @@ class Loop:
         self.progress.updates += Counts(seconds=seconds)
         self.saver.changed()
         advice = "; `max_episode_steps` ends long episodes" if self.objective.counts_steps else ""
-        self.notes.say(
+        self.notes.add(
             f"time limit (`seconds={self.limits.seconds:g}`) reached in the middle of generation "
             f"{self.progress.generation + 1}; it will be repeated on resume{advice}"
         )
@@ -172,7 +173,7 @@ class Loop:
         self.progress.notes[_PROBED] = 1
         self.saver.changed()  # the checkpoint of a run that ends here does not have this mark yet
         for text in texts:
-            self.notes.say(text)
+            self.notes.add(text)
         return True
 
     def _reason_to_stop(self) -> str | None:
@@ -204,7 +205,7 @@ class Loop:
                 missed = not self._meets_target(judged)
                 note, streak = refutation(evaluation, judged, self.progress.tries, missed=missed), 0
             if note:
-                self.notes.say(f"generation {self.progress.generation + 1}: {note}")
+                self.notes.add(f"generation {self.progress.generation + 1}: {note}")
             evaluation = judged
         self.progress.target_streak = streak
         self._remember(evaluation)
@@ -274,7 +275,7 @@ class Loop:
         except KeyboardInterrupt:
             return False
         except TimeUp:
-            self.notes.say("time limit reached during the final evaluation; its episodes do not count")
+            self.notes.add("time limit reached during the final evaluation; its episodes do not count")
             return True
         self._remember(evaluation)
         self.progress.updates += evaluation.counts

@@ -44,7 +44,7 @@ class Notes:
     warn: bool = False
     """True if important notes are also Python warnings, for calls that print nothing."""
 
-    def say(self, text: str, kind: str | None = None) -> None:
+    def add(self, text: str, kind: str | None = None) -> None:
         """Print a note. Repeated notes have the same ``kind``."""
         if kind is not None:
             counts = self.progress.notes
@@ -59,10 +59,10 @@ class Notes:
         for recorder in self.recorders:
             recorder.note(text)
 
-    def say_once(self, text: str, kind: str) -> None:
+    def add_once(self, text: str, kind: str) -> None:
         """Print a note, unless the run has printed one of this kind."""
         if kind not in self.progress.notes:
-            self.say(text, kind)
+            self.add(text, kind)
 
     def check_usable(
         self, generation: int, scores: NDArray[np.float64], describe: Callable[[int], str]
@@ -96,7 +96,7 @@ class Notes:
         )
         if self.warn and "nonfinite" not in self.progress.notes:
             warnings.warn(text, RuntimeWarning, stacklevel=2)
-        self.say(text, kind="nonfinite")
+        self.add(text, kind="nonfinite")
 
     def check_evaluation(self, evaluation: Evaluation | None) -> None:
         """Check the number of failed episodes in an evaluation, if failures are tolerated.
@@ -113,23 +113,24 @@ class Notes:
         """Print a note if the unperturbed policy or module ``raised`` in its evaluation."""
         if raised is not None:
             text = f"generation {generation}: the unperturbed {self.terms.subject} raised {raised}"
-            self.say(f"{text} in its evaluation", kind="evaluation")
+            self.add(f"{text} in its evaluation", kind="evaluation")
 
     def explain_rank(self, generation: int, fitness: NDArray[np.float64], evaluation: float | None) -> None:
-        """Print a note if the members' ``fitness`` contains no gradient. Larger is better in both arguments.
+        """Print a note if the members' ``fitness`` contains no gradient.
 
-        Without an ``evaluation`` that can be compared with the members, only ties are reported.
+        Larger is better in both arguments. Without an ``evaluation`` that can be compared with the members,
+        only ties are reported.
         """
         members, subject = len(fitness), self.terms.subject
         advice = f", or {self.terms.tie_advice}," if self.terms.tie_advice else ""
         if (fitness == fitness[0]).all():
-            self.say(
+            self.add(
                 f"generation {generation}: all members have the same fitness, so there is no gradient; "
                 f"a larger sigma{' or longer episodes' if subject == 'policy' else ''}{advice} may help",
                 kind="equal",
             )
         elif evaluation is not None and members > 2 and (fitness < evaluation).all():
-            self.say(
+            self.add(
                 f"generation {generation}: the unperturbed {subject} beats every member (rank 1 of "
                 f"{members + 1}): all noise harms it, so the gradient is uninformative; a smaller sigma may "
                 "help",

@@ -71,7 +71,7 @@ class Outcome:
     """Evaluation of the unperturbed policy, or None in generations without one."""
     comparable: bool = True
     """True if the evaluation can be ranked among the members; False if its episodes exceed their cap."""
-    told: Array | None = None
+    shaped: Array | None = None
     """Values passed to the strategy instead of fitness in a novelty search, shape (population,), or None."""
     env_steps: int | None = None
     """Environment steps of the members' episodes, or None without an environment."""

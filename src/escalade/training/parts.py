@@ -142,9 +142,10 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
 
 
 def _normalizes_images(config: Config, space: Space[Any], architecture: dict[str, Any]) -> bool:
-    """Return the option's value. By default, normalise small images if the network flattens them.
+    """Return the option's value.
 
-    Small images may have any range of values: MiniGrid's go up to 10, which is almost 0 when divided by 255.
+    By default, normalise small images if the network flattens them. Small images may have any range of
+    values: MiniGrid's go up to 10, which is almost 0 when divided by 255.
     """
     if config.normalize_observations is not None:
         return config.normalize_observations
@@ -198,7 +199,9 @@ def _start(config: Config, policy: Policy, seed: int) -> NDArray[np.float32]:
 
 
 def make_search(config: Config, parts: Parts) -> Strategy:
-    """Return the config's strategy. Several centres have one strategy each, with its own seed and start.
+    """Return the config's strategy.
+
+    Several centres have one strategy each, with its own seed and start.
 
     Raises:
         InputError: See :func:`make_strategy`.

@@ -75,10 +75,11 @@ class PolicyObjective(Objective):
         self._best_is_new = False
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Run a generation's episodes. Add populations until the config's minimum size is reached.
+        """Run a generation's episodes.
 
-        In a novelty search, the centre plays as many episodes as a member in each generation, the first of
-        the evaluation's. It plays one episode if members start in states of the centre's episode.
+        Add populations until the config's minimum size is reached. In a novelty search, the centre plays as
+        many episodes as a member in each generation, the first of the evaluation's. It plays one episode if
+        members start in states of the centre's episode.
         """
         if self.centers.count > 1 and self.novelty is not None:
             drawn = self.novelty.draw(self.centers.count, strategy.generation, self.config.seed)
@@ -109,20 +110,20 @@ class PolicyObjective(Objective):
         info = self._info(strategy, trained.infos, evaluated.infos)  # raises for a key that no info has
         fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
         behaviours = None if self.parts.behaviour is None else trained.mean_behaviours(size)
-        told, seen, columns = None, None, dict[str, float | None]()
+        shaped, seen, columns = None, None, dict[str, float | None]()
         further_steps = int(episodes.lengths[job.training_items + evaluations : job.items].sum())
         if self.parts.policy.actions.draws:
             deterministic = self._failed_as_worst(episodes[job.drawn_items : job.items]).returns
             columns[DETERMINISTIC] = float(deterministic.mean()) if best else None
         if self.novelty is not None and behaviours is not None and usable(trained.scores).any():
             seen = self._measured_center(strategy, center[: self._archived])
-            told, of_novelty = self.novelty.shaped(fitness, behaviours, seen)
+            shaped, of_novelty = self.novelty.shaped(fitness, behaviours, seen)
             columns |= of_novelty
             if self.centers.count > 1:
                 columns[CENTER] = seen.number
         return Outcome(
             fitness=fitness,
-            told=told,
+            shaped=shaped,
             returns=trained.returns,
             scores=trained.scores,
             evaluation=evaluation,

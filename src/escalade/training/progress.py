@@ -90,10 +90,11 @@ class Progress:
             self.updates += counts
 
     def reopen(self, target: float | None, direction: float = 1.0) -> None:
-        """Continue a run with a new ``target``. The last generation of a solved run is repeated.
+        """Continue a run with a new ``target``.
 
-        Earlier confirmations still count, unless the new target is clearly harder than theirs. Otherwise any
-        small change of the target would make the next confirmation the first, and one of many is luck.
+        The last generation of a solved run is repeated. Earlier confirmations still count, unless the new
+        target is clearly harder than theirs. Otherwise any small change of the target would make the next
+        confirmation the first, and one of many is luck.
         """
         self.solving, self.target_streak = None, 0
         if target is not None:

@@ -74,7 +74,7 @@ def rank_center(outcome: Outcome, direction: float) -> tuple[int | None, NDArray
     if outcome.evaluation is not None and outcome.comparable and usable_number(outcome.evaluation.fitness):
         center = direction * outcome.evaluation.fitness
     rank = None if center is None else 1 + int((np.delete(fitness, bad) > center).sum())
-    return (rank, fitness, center) if outcome.told is None else (rank, outcome.told, None)
+    return (rank, fitness, center) if outcome.shaped is None else (rank, outcome.shaped, None)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from escalade.support.imports import install
 from escalade.support.interrupts import Interrupts
 from escalade.support.machine import versions
 from escalade.support.numbers import counted
-from escalade.support.output import ReaderGone, say, wording
+from escalade.support.output import ReaderGone, print_line, wording
 from escalade.support.registry import check_named
 from escalade.training.closing import closing_lines
 from escalade.training.limits import Limits
@@ -172,9 +172,9 @@ def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> 
                 Saver(folder, spec.snapshot_every),
                 warn=not listeners.verbose,
             )
-            engine.on_note, engine.on_wait = loop.notes.say, loop.deadline
+            engine.on_note, engine.on_wait = loop.notes.add, loop.deadline
             again = _restore(loop, spec, info)
-            announcer.connect(loop.notes.say)
+            announcer.connect(loop.notes.add)
             summary = _write_results(loop, spec, folder, loop.run())
         if folder is not None and summary["generations"] and plotting_available():
             cut = spec.options.get("cutoff") is not None
@@ -183,7 +183,7 @@ def carry_out(spec: RunSpec, folder: RunFolder | None, listeners: Listeners) -> 
             place = None if folder is None else folder.path
             with suppress(ReaderGone):  # the run is finished and saved
                 for line in closing_lines(summary, place, again=again):
-                    say(wording.get()(line))
+                    print_line(wording.get()(line))
     return Ended(loop, summary, bool(interrupts.requested), info.earlier)
 
 
@@ -225,7 +225,7 @@ def _restore(loop: Loop, spec: RunSpec, info: RunInfo) -> bool:
     if spec.checkpoint is not None:
         loop.load_state(*spec.checkpoint)
     for text in spec.first_notes:
-        loop.notes.say(text)
+        loop.notes.add(text)
     again = False
     if info.folder is not None:
         if spec.checkpoint is not None:
@@ -237,13 +237,13 @@ def _restore(loop: Loop, spec: RunSpec, info: RunInfo) -> bool:
 def _resume(loop: Loop, checkpoint: Stored, folder: RunFolder, lost: int) -> bool:
     """Print where the run resumes, with ``lost`` generations to repeat. Return True if nothing is left."""
     if (before := checkpoint.state["versions"]) != versions():
-        loop.notes.say(
+        loop.notes.add(
             f"the run was saved with {before}, but this is {versions()}; results may not be bit-identical"
         )
     if loop.limits.reached(loop.progress) is not None:
         return True  # nothing runs, so the results in the folder stay
     rerun = f"; repeating {counted(lost, 'generation')}" if lost else ""
-    loop.notes.say(f"resuming {folder.path} after generation {loop.progress.generation}{rerun}")
+    loop.notes.add(f"resuming {folder.path} after generation {loop.progress.generation}{rerun}")
     if summary := folder.read_summary():
         folder.rename_made(updates_of(summary), summary.get("best_generation"))
     folder.forget_end()
@@ -259,5 +259,5 @@ def _write_results(loop: Loop, spec: RunSpec, folder: RunFolder | None, reason: 
     if folder is not None:
         folder.write_summary(summary)
         if not plotting_available():
-            loop.notes.say(f"no {folder.curve.name}: plots need matplotlib; {install('plot')}")
+            loop.notes.add(f"no {folder.curve.name}: plots need matplotlib; {install('plot')}")
     return summary

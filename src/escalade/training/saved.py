@@ -232,7 +232,9 @@ class SavedPolicy:
         return cls(config, center, normalization, frozen, normalizer, own_network, generation)
 
     def policy(self, environment: Environment, network: nn.Module | None) -> Policy:
-        """Return a new policy with these parameters. ``network`` is the user's module if the run trained one.
+        """Return a new policy with these parameters.
+
+        ``network`` is the user's module if the run trained one.
 
         Raises:
             InputError: The parameters do not fit.
@@ -268,12 +270,12 @@ class SavedPolicy:
         load_frozen_state(policy.network, self.frozen)
 
 
-def _center(tensors: Tensors, config: Config, rows: int, asked: int | None, ended: State) -> int:
+def _center(tensors: Tensors, config: Config, rows: int, requested: int | None, ended: State) -> int:
     """Return the number of the selected centre; see :meth:`SavedPolicy.of`."""
-    if asked is not None and not 0 <= whole_number(asked, "`centre`") < config.centres:
-        raise InputError(f"`centre` {asked}: the run has {config.centres} centres, numbered from 0")
-    if asked is not None or config.centres == 1:
-        return asked or 0
+    if requested is not None and not 0 <= whole_number(requested, "`centre`") < config.centres:
+        raise InputError(f"`centre` {requested}: the run has {config.centres} centres, numbered from 0")
+    if requested is not None or config.centres == 1:
+        return requested or 0
     named = ended.get("center")
     if ended.get("generations") == rows and isinstance(named, int) and 0 <= named < config.centres:
         return named

@@ -24,7 +24,9 @@ class Score:
     """
 
     def fitness(self, population: Population, episodes: Episodes) -> Array:
-        """Return the fitness of each member, shape (members,). The centre is passed as a population of one.
+        """Return the fitness of each member, shape (members,).
+
+        The centre is passed as a population of one.
 
         Args:
             population: The members.

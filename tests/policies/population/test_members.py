@@ -186,7 +186,7 @@ ALONE = {
         [(1, 8)],
         "one at a time.*vmap",
     ),
-    "numbers that numpy is given": (
+    "numbers converted to numpy": (
         lambda: Own(
             lambda self, x: x @ torch.from_numpy(self.weight.detach().numpy().copy()),
             weight=torch.randn(8, 12),

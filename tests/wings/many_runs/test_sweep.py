@@ -44,7 +44,7 @@ def undrawn(monkeypatch):
 
 def swept(place, lines, seeds=(5,), **options):
     (place / "s.toml").write_text(PLAN.format(trials=2, seeds=[*seeds]))
-    return escalade.sweep(place / "s.toml", run_dir=place / "sweep", say=lines.append, **options)
+    return escalade.sweep(place / "s.toml", run_dir=place / "sweep", log=lines.append, **options)
 
 
 def ended_by(problem, monkeypatch):

@@ -58,7 +58,7 @@ def swept(tmp_path_factory):
     (place / "poles.toml").write_text(PLAN.format(trials=4))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        escalade.sweep("poles.toml", say=lines.append)
+        escalade.sweep("poles.toml", log=lines.append)
     return place, "\n".join(lines)
 
 
@@ -178,7 +178,7 @@ def test_trials_use_the_architecture_of_the_policy_they_start_from(tmp_path, mon
     text = PLAN.format(trials=1).replace('policy = "linear"', 'start_from = "source"')
     (tmp_path / "on.toml").write_text(text.replace("generations = 4", "generations = 1"))
     # The first line is printed before a trial reads ``start_from``.
-    escalade.sweep("on.toml", trials=2, run_dir="sweep", say=lambda line: os.chdir("/"))
+    escalade.sweep("on.toml", trials=2, run_dir="sweep", log=lambda line: os.chdir("/"))
     for trial in (0, 1):
         (run,) = runs(tmp_path / "sweep", trial)
         assert read_config(RunFolder(run)).hidden == (3, 2)

@@ -25,7 +25,9 @@ _SEEDS = 2**31  # a seed of EnvPool is a C int
 
 
 class PooledEnv(gymnasium.Env[Any, Any]):
-    """One environment of EnvPool. Each episode has a new pool, because seeds are set when a pool is made.
+    """One environment of EnvPool.
+
+    Each episode has a new pool, because seeds are set when a pool is made.
 
     Args:
         env_id: id of EnvPool.

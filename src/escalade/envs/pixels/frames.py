@@ -34,9 +34,10 @@ _OF_IMAGES = ("max_pool", "grayscale", "crop", "resize")
 
 @dataclass(frozen=True)
 class Frames:
-    """Options of images and frames. The defaults do not change an environment.
+    """Options of images and frames.
 
-    The order is: sticky actions, no-op starts, skipped frames, greyscale, crop, resize, stack.
+    The defaults do not change an environment. The order is: sticky actions, no-op starts, skipped frames,
+    greyscale, crop, resize, stack.
     """
 
     grayscale: bool = False
@@ -118,7 +119,9 @@ class Frames:
         return f"sticky actions {probability:g}{default}"
 
     def wrap(self, env: Env, spec: EnvSpec) -> Env:
-        """Wrap the environment with the selected processing. Images get their channels first.
+        """Wrap the environment with the selected processing.
+
+        Images get their channels first.
 
         Raises:
             InputError: an option does not apply to the environment.

@@ -1,7 +1,8 @@
-"""Registry of the named networks. A new network is one function and one entry here.
+"""Registry of the named networks.
 
-The function takes a :class:`Request` and returns an nn.Module of layers that
-:mod:`escalade.policies.population.recognition` supports. It is imported on first use.
+A new network is one function and one entry here. The function takes a :class:`Request` and returns an
+nn.Module of layers that :mod:`escalade.policies.population.recognition` supports. It is imported on first
+use.
 """
 
 from __future__ import annotations

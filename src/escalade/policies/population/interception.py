@@ -62,22 +62,24 @@ class Intercept(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        given = dict(kwargs or {})
+        keywords = dict(kwargs or {})
         if func in _COMPOSITE:
             with self:
-                found = _COMPOSITE[func](*args, **given)
+                found = _COMPOSITE[func](*args, **keywords)
             if found is not NotImplemented:
                 return found
-        if func not in _PROPERTIES and self._takes_known(args, given):
+        if func not in _PROPERTIES and self._takes_known(args, keywords):
             if func in _VIEWS and args:  # calls with keywords only are rare
-                return self._view(func, args, given)
-            found = _FACTORED[func](self._factors_of, *args, **given) if func in _FACTORED else NotImplemented
+                return self._view(func, args, keywords)
+            found = (
+                _FACTORED[func](self._factors_of, *args, **keywords) if func in _FACTORED else NotImplemented
+            )
             if found is not NotImplemented:
                 return found
-            args, given = self._written_out(args, func), self._written_out(given, func)
+            args, keywords = self._written_out(args, func), self._written_out(keywords, func)
         if func in _SLOW:
-            return _SLOW[func](func, *args, **given)
-        return func(*args, **given)
+            return _SLOW[func](func, *args, **keywords)
+        return func(*args, **keywords)
 
     def _factors_of(self, value: Any) -> Factors | None:
         """Return the factors of a centre's matrix, or None for any other value."""

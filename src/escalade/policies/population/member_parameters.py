@@ -54,13 +54,13 @@ class MemberParameters:
         if self._source is None:
             population.write(member, numbers)
             return
-        given = member_of(self._source, population, member)
+        perturbed = member_of(self._source, population, member)
         for part in self._source.parts:
             if part.rank:
-                for held, factor in zip(part.factors(numbers), given.factors(part), strict=True):
+                for held, factor in zip(part.factors(numbers), perturbed.factors(part), strict=True):
                     held[:] = factor
             else:
-                given.write(part, part.numbers(numbers))
+                perturbed.write(part, part.numbers(numbers))
 
     def keep(self, rows: NDArray[np.intp]) -> None:
         """Move ``rows``, in order, to the front."""

@@ -41,18 +41,18 @@ class MemberState:
         Raises:
             InputError: shapes or types differ from those of the first state.
         """
-        held, given = [tensor[place] for tensor in self._tensors], tensors_of(state)
+        held, new = [tensor[place] for tensor in self._tensors], tensors_of(state)
         batch = 1 if isinstance(place, slice) else 0
         was, now = (
             ", ".join(f"{tuple(part.shape[batch:])} of {part.dtype}" for part in parts)
-            for parts in (held, given)
+            for parts in (held, new)
         )
         if was != now:
             raise InputError(
                 f"a state must keep its shapes and types, but it changed from {was} to {now}; "
                 "return a next state like the initial one"
             )
-        for tensor, part in zip(held, given, strict=True):
+        for tensor, part in zip(held, new, strict=True):
             tensor.copy_(part)
 
 

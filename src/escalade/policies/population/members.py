@@ -55,13 +55,13 @@ class Members:
         """Return the module's outputs, each a tensor of shape (n, ...).
 
         Raises:
-            InputError: a tensor does not have the members' axis.
+            InputError: a value does not have the members' axis.
         """
-        for given in pytree.tree_leaves((inputs, named)):
-            if isinstance(given, Tensor) and given.shape[:1] != (len(self),):
+        for value in pytree.tree_leaves((inputs, named)):
+            if isinstance(value, Tensor) and value.shape[:1] != (len(self),):
                 raise InputError(
                     f"members take tensors with a leading axis of {len(self)} members, not of shape "
-                    f"{tuple(given.shape)}; use .expand({len(self)}, ...) for a tensor that all members share"
+                    f"{tuple(value.shape)}; use .expand({len(self)}, ...) for a tensor that all members share"
                 )
         held, call = self._held, self._call(inputs, named)
         # A call that vmap refused once stays refused, so that outputs do not depend on who called it first.
@@ -126,15 +126,15 @@ class Members:
         source, parts = self._held.source, self._held.layout.parts
         if source is None:
             return self.parameters, {}
-        given = members_of(source, self._population, self._numbers)
+        members = members_of(source, self._population, self._numbers)
         own: dict[str, Tensor] = {}
         factors: dict[str, tuple[Tensor, Tensor]] = {}
         for part, stretch in zip(parts, source.parts, strict=True):
             if stretch.rank:
-                a, b = (_like(part, rows).mT.contiguous() for rows in given.factors(stretch))
+                a, b = (_like(part, rows).mT.contiguous() for rows in members.factors(stretch))
                 factors[part.name] = (b, a) if part.transposed else (a, b)
             else:
-                own[part.name] = part.view(_like(part, given.parameters(stretch)))
+                own[part.name] = part.view(_like(part, members.parameters(stretch)))
         return own, factors
 
     def write(self, place: int) -> None:

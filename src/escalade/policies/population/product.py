@@ -55,8 +55,10 @@ class Way(NamedTuple):
     multiple: int
     """The number of rows must be a multiple of this."""
     multiply: Callable[[Array, Array, Array], None]
-    """Function that writes the product of rows, shape (k, features), and a matrix, shape (features, units),
-    to its third argument, shape (k, units)."""
+    """Function that writes the product of its first two arguments to the third.
+
+    Their shapes are (k, features), (features, units) and (k, units).
+    """
 
 
 WAYS = Way(8, by_calls), Way(_BLOCK, by_blocks), Way(1, by_rows)

@@ -48,7 +48,9 @@ class Band:
 
 
 def curve_of(run: RunFacts, over: str, smooth: int = 1) -> Curve:
-    """Return the evaluations of a run. The curve is empty if there is no evaluation yet.
+    """Return the evaluations of a run.
+
+    The curve is empty if there is no evaluation yet.
 
     Args:
         run: the run.

@@ -7,7 +7,7 @@ from typing import Any
 
 from escalade.cli.arguments import Parser, add_argument, add_command, whole
 from escalade.errors import InputError
-from escalade.support.output import say
+from escalade.support.output import print_line
 
 PICTURE = "x.png, x.pdf or x.svg"
 X_FORMS = "steps|seconds|generations|episodes"
@@ -63,7 +63,7 @@ def _plot(parsed: argparse.Namespace) -> int:
     smooth = whole("smooth", parsed.smooth) or 1
     drawn = plot(parsed.runs, smooth=smooth, **_typed(parsed, "output", "x", "group_by", "labels"))
     for line in (*drawn.left_out, drawn.path):
-        say(str(line))
+        print_line(str(line))
     return 0
 
 
@@ -118,9 +118,9 @@ def _compare(parsed: argparse.Namespace) -> int:
         raise InputError(f"`format` {form!r} must be one of {', '.join(_FORMATS)}")
     bounds = None if parsed.normalize is None else parse_bounds(parsed.normalize)
     found = compare(parsed.runs, normalize=bounds, **_typed(parsed, "group_by", "output"))
-    say(str(found) if form == "table" else getattr(found, f"to_{form}")())
+    print_line(str(found) if form == "table" else getattr(found, f"to_{form}")())
     if parsed.output is not None and form == "table":
-        say(parsed.output)
+        print_line(parsed.output)
     return 0
 
 
@@ -149,5 +149,5 @@ def add_report(commands: Any) -> None:
 def _report(parsed: argparse.Namespace) -> int:
     from escalade.wings.analysis.report import report
 
-    say(str(report(parsed.runs, video=parsed.video, **_typed(parsed, "output", "x"))))
+    print_line(str(report(parsed.runs, video=parsed.video, **_typed(parsed, "output", "x"))))
     return 0

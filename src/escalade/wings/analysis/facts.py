@@ -117,9 +117,9 @@ def read_facts(folder: RunFolder) -> RunFacts:
 
 
 def assignments(options: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return options as text for a label, such as ``sigma=0.1, hidden=64,64``. Paths are shortened.
+    """Return options as text for a label, such as ``sigma=0.1, hidden=64,64``.
 
-    Options that the strategy does not have are left out, unless there are no others.
+    Paths are shortened. Options that the strategy does not have are left out, unless there are no others.
     """
     names = list(names)
     texts = {name: _rounded(name, options.get(name)) for name in applicable(options, names) or names}

@@ -31,7 +31,9 @@ def interquartile_mean(values: Array, axis: int = 0) -> Array:
 
 
 def interquartile_score(scores: Sequence[Array]) -> Array:
-    """Return the interquartile mean over all runs on all tasks (section 4.3). Runs have equal weight.
+    """Return the interquartile mean over all runs on all tasks (section 4.3).
+
+    Runs have equal weight.
 
     Returns:
         Shape (...), without the axis of runs.

@@ -16,7 +16,7 @@ from escalade.config.options import RESUMABLE, Config
 from escalade.recorders import Goals, Recorder, Row, make_console, read_rows
 from escalade.recorders.console import PlainConsole
 from escalade.storage.run_folder import RunFolder
-from escalade.support.output import say
+from escalade.support.output import print_line
 from escalade.training.closing import closing_lines, resuming
 
 _POLL_SECONDS = 0.5
@@ -115,7 +115,7 @@ def _watch(parsed: argparse.Namespace) -> int:
     news = watch.look()
     if news.state == "running":
         at = "" if news.rows else ", in its first generation"
-        say(f"running{at}{f': {news.process}' if news.process else ''}")
+        print_line(f"running{at}{f': {news.process}' if news.process else ''}")
     # A finished run has no time left.
     unlimited = replace(watch.goals, generations=None, env_steps=None, seconds=None)
     goals = watch.goals if news.state == "running" else unlimited
@@ -141,8 +141,8 @@ def _end(watch: Watch, news: News) -> int:
     folder = watch.folder
     if news.state == "ended":
         for line in closing_lines(folder.read_summary(), folder.path):
-            say(with_flags(line, {name: flag(name) for name in RESUMABLE}))
+            print_line(with_flags(line, {name: flag(name) for name in RESUMABLE}))
         return 0
     was = f"was killed ({news.process})" if news.state == "killed" else "failed without writing a summary"
-    say(f"the run {was}; to resume: {resuming(folder.path, is_evolved(folder))}")
+    print_line(f"the run {was}; to resume: {resuming(folder.path, is_evolved(folder))}")
     return 1

@@ -23,7 +23,7 @@ from escalade.config.environment import CHECKED
 from escalade.config.options import NOT_MEASURED, OPTIONS, Config
 from escalade.errors import InputError, nearest
 from escalade.support.numbers import counted
-from escalade.support.output import say
+from escalade.support.output import print_line
 
 _IRRELEVANT = ("env", "seconds", "run_dir", "snapshot_every", "recorder")  # for a measurement
 _OF_BENCH = [
@@ -58,14 +58,14 @@ def _check(parsed: argparse.Namespace) -> int:
 
     report = check(parsed.env, **options)
     if parsed.json:
-        say(json.dumps(report.as_dict()))
+        print_line(json.dumps(report.as_dict()))
         return 0 if report.ok else 1
     flags = parsed.parser.flags()
     for finding in report.findings:
-        say(f"{finding.status:<8} {finding.name}: {with_flags(finding.detail, flags)}")
+        print_line(f"{finding.status:<8} {finding.name}: {with_flags(finding.detail, flags)}")
     warned = sum(finding.status == "warning" for finding in report.findings)
     verdict = "good" if report.ok else "failed"
-    say(f"{parsed.env}: {verdict}" + (f", {counted(warned, 'warning')}" if warned else ""))
+    print_line(f"{parsed.env}: {verdict}" + (f", {counted(warned, 'warning')}" if warned else ""))
     return 0 if report.ok else 1
 
 
@@ -90,11 +90,13 @@ def _bench(parsed: argparse.Namespace) -> int:
     warm_up_for(config)
     from escalade.wings.checking.bench import bench
 
-    found = bench(config, seconds=seconds, rounds=rounds, report=(lambda line: None) if parsed.json else say)
+    found = bench(
+        config, seconds=seconds, rounds=rounds, report=(lambda line: None) if parsed.json else print_line
+    )
     if parsed.json:
-        say(json.dumps({"env": config.env} | vars(found)))
+        print_line(json.dumps({"env": config.env} | vars(found)))
     else:
-        say(
+        print_line(
             f"{config.env} on {found.backend}, {found.workers} workers, population {found.population}, "
             f"{found.slots} slots per worker: {found.useful:,.0f} useful of {found.raw:,.0f} raw steps/s, "
             f"ratio {found.ratio:.2f} (medians of {found.rounds} rounds)"
@@ -126,11 +128,11 @@ def _environments(parsed: argparse.Namespace) -> int:
             f"no environment has {parsed.word!r} in its id or family{nearest(parsed.word, known)}"
         )
     if parsed.word and parsed.json:
-        say(json.dumps({"environments": [one.as_dict() for one in listed(parsed.word)]}))
+        print_line(json.dumps({"environments": [one.as_dict() for one in listed(parsed.word)]}))
     elif parsed.word:
         _print_each(parsed.word, max(len(one) for ids in found.values() for one in ids))
     elif parsed.json:
-        say(json.dumps({"families": found}))
+        print_line(json.dumps({"families": found}))
     else:
         _print_families(found)
     return 0
@@ -139,8 +141,12 @@ def _environments(parsed: argparse.Namespace) -> int:
 def _print_families(found: dict[str, list[str]]) -> None:
     width = max(map(len, found))
     for name, ids in found.items():
-        say(f"{name:<{width}}  {len(ids):>5}  {', '.join(ids[:_SHOWN])}{', ...' * (len(ids) > _SHOWN)}")
-    say(f"{sum(map(len, found.values())):,} environments; escalade environments WORD shows spaces and limits")
+        print_line(
+            f"{name:<{width}}  {len(ids):>5}  {', '.join(ids[:_SHOWN])}{', ...' * (len(ids) > _SHOWN)}"
+        )
+    print_line(
+        f"{sum(map(len, found.values())):,} environments; escalade environments WORD shows spaces and limits"
+    )
 
 
 def _print_each(word: str, width: int) -> None:
@@ -150,10 +156,10 @@ def _print_each(word: str, width: int) -> None:
     for one in listed(word):
         if one.family != family:
             family = one.family
-            say(f"{family}:")
+            print_line(f"{family}:")
         if one.observations is None or one.actions is None:
-            say(f"  {one.env:<{width}}  {one.problem}")
+            print_line(f"  {one.env:<{width}}  {one.problem}")
             continue
         limit = "no limit" if one.max_episode_steps is None else f"{one.max_episode_steps:,} steps"
         spaces = f"{brief(one.observations)} -> {brief(one.actions)}"
-        say(f"  {one.env:<{width}}  {spaces}, {limit}")
+        print_line(f"  {one.env:<{width}}  {spaces}, {limit}")

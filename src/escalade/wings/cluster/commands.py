@@ -11,7 +11,7 @@ from escalade.cli.arguments import Parser, add_argument, add_command
 from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.support.numbers import number
-from escalade.support.output import say
+from escalade.support.output import print_line
 
 _STORAGE = "folder that every machine can reach: a shared path, s3://..., gs://..."
 
@@ -43,7 +43,7 @@ def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
     from escalade.wings.cluster.detached import start_detached
 
     name = start_detached(config, parsed.storage)
-    say(f"started {name}; to follow it: escalade attach {name}; to stop it: escalade stop {name}")
+    print_line(f"started {name}; to follow it: escalade attach {name}; to stop it: escalade stop {name}")
     return 0
 
 
@@ -68,9 +68,9 @@ def _add(commands: Any, name: str, *, stop: bool) -> None:
 def _follow(parsed: argparse.Namespace, *, stop: bool) -> int:
     from escalade.wings.cluster.detached import attach
 
-    summary = attach(parsed.run, say, parsed.address or "auto", stop=stop)
+    summary = attach(parsed.run, print_line, parsed.address or "auto", stop=stop)
     mean = summary["eval_return_mean"]
     evaluated = "" if mean is None else f", return {number(mean)} ± {number(summary['eval_return_std'])}"
-    say(f"{summary['stop_reason']}: {summary['generations']} generations{evaluated}")
-    say(f"run folder: {summary['storage']}")
+    print_line(f"{summary['stop_reason']}: {summary['generations']} generations{evaluated}")
+    print_line(f"run folder: {summary['storage']}")
     return 0

@@ -42,7 +42,9 @@ _T = TypeVar("_T")
 
 
 class Driver:
-    """Actor that drives a detached run. Ray calls its constructor again after a loss.
+    """Actor that drives a detached run.
+
+    Ray calls its constructor again after a loss.
 
     Args:
         config: options of the run. The name of its folder is the name of the run.
@@ -66,7 +68,9 @@ class Driver:
         return self._life, self._output.getvalue()[first if life == self._life else 0 :], over
 
     def result(self) -> dict[str, Any]:
-        """Return the summary of the run. Blocks until the run is over.
+        """Return the summary of the run.
+
+        Blocks until the run is over.
 
         Raises:
             EscaladeError: the run failed.
@@ -140,7 +144,9 @@ class _Pusher:
 
 
 def _retry(action: Callable[[], _T], note: Callable[[str], None]) -> _T:
-    """Run an action on the storage path. If the path is unreachable, retry for three minutes.
+    """Run an action on the storage path.
+
+    If the path is unreachable, retry for three minutes.
 
     Raises:
         StorageFailure: the path is still unreachable.
@@ -194,13 +200,15 @@ def start_detached(config: Config, storage: str) -> str:
 
 
 def attach(
-    name: str, say: Callable[[str], None], address: str = "auto", *, stop: bool = False
+    name: str, report: Callable[[str], None], address: str = "auto", *, stop: bool = False
 ) -> dict[str, Any]:
-    """Follow a detached run to its end, and return its summary. An interrupt leaves the run running.
+    """Follow a detached run to its end, and return its summary.
+
+    An interrupt leaves the run running.
 
     Args:
         name: name of the run.
-        say: called with each line of its output.
+        report: called with each line of its output.
         address: address of the cluster.
         stop: stop the run with a checkpoint after its current generation, even if the driver is restarted.
 
@@ -220,7 +228,7 @@ def attach(
                     ray.get(driver.stop.remote())
             *lines, rest = text.split("\n")
             for line in filter(None, lines):
-                say(line)
+                report(line)
             printed, lost = printed + len(text) - len(rest), False
             if over:
                 summary = dict(ray.get(driver.result.remote()))
@@ -236,7 +244,7 @@ def attach(
                     "storage path"
                 ) from None
             if not lost:
-                say("the driver was lost; the cluster is restarting it")
+                report("the driver was lost; the cluster is restarting it")
             lost = True
         time.sleep(_POLL_SECONDS)
 

@@ -81,7 +81,9 @@ class Mirror:
                 self._files.rm_file(f"{self._root}/{LEASE}")
 
     def pull(self) -> bool:
-        """Download the copy into the folder. Return True if it is a run whose first push was completed.
+        """Download the copy into the folder.
+
+        Return True if it is a run whose first push was completed.
 
         Raises:
             InputError: a file name points outside the folder. No file is downloaded then.

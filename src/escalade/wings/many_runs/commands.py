@@ -18,7 +18,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.support.imports import install
 from escalade.support.interrupts import INTERRUPTED
 from escalade.support.numbers import counted, number
-from escalade.support.output import say
+from escalade.support.output import print_line
 from escalade.wings.many_runs.runner import run_series
 from escalade.wings.many_runs.series import Planned, parse_seeds, plan_series, reread, series_folder
 
@@ -55,14 +55,14 @@ def train(parsed: argparse.Namespace, configs: Mapping[str, Config]) -> int:
     planned = plan_series(configs, seeds, folder)
     done = sum(one.done for one in planned)
     before = f", {done} of them already done" if done else ""
-    say(f"{counted(len(planned), 'run')} in {folder}{before}; Ctrl-C saves; {_CONTINUE}")
+    print_line(f"{counted(len(planned), 'run')} in {folder}{before}; Ctrl-C saves; {_CONTINUE}")
     if (parsed.seeds or "").isdecimal():
-        say(f"running seed {parsed.seeds} only; several seeds are a range, such as --seeds 0-9")
+        print_line(f"running seed {parsed.seeds} only; several seeds are a range, such as --seeds 0-9")
     code = 0
     try:
         _run(planned, done, whole("jobs", parsed.jobs) or 1)
     except KeyboardInterrupt:
-        say(f"interrupted; {_CONTINUE}")
+        print_line(f"interrupted; {_CONTINUE}")
         code = INTERRUPTED
     _conclude(planned, folder)
     return code
@@ -73,14 +73,14 @@ def _run(planned: list[Planned], done: int, jobs: int) -> None:
 
     def announce(one: Planned) -> None:
         verb = "starts" if one.begun is None else "resumes"
-        say(f"run {next(place)} of {len(planned)} {verb}: {one.folder}")
+        print_line(f"run {next(place)} of {len(planned)} {verb}: {one.folder}")
         warm_up_for(one.config)
 
     for one in run_series(planned, jobs, on_start=announce):
         summary = RunFolder(one.folder).read_summary()
         how, result = summary.get("stop_reason"), number(summary.get("eval_return_mean"))
         if jobs > 1:
-            say(f"run {next(place)} of {len(planned)} ended ({how}), return {result}: {one.folder}")
+            print_line(f"run {next(place)} of {len(planned)} ended ({how}), return {result}: {one.folder}")
         if how in ("interrupted", None):  # None: interrupted before it had a policy
             raise KeyboardInterrupt
 
@@ -93,13 +93,13 @@ def _conclude(planned: list[Planned], folder: Path) -> None:
     folders = [place for place in begun if columns_of(RunFolder(place))["generation"]]
     if not folders:
         return
-    say(str(escalade.compare(folders)))
+    print_line(str(escalade.compare(folders)))
     if not plotting_available():
-        say(f"no picture: plots need matplotlib; {install('plot')}")
+        print_line(f"no picture: plots need matplotlib; {install('plot')}")
         return
     picture = folder / "curve.png"
     escalade.plot(folders, picture)
-    say(f"picture: {picture}")
+    print_line(f"picture: {picture}")
 
 
 def add_sweep(commands: Any) -> None:
@@ -124,5 +124,5 @@ def _sweep(parsed: argparse.Namespace) -> int:
     jobs, trials = whole("jobs", parsed.jobs) or 1, whole("trials", parsed.trials)
     from escalade.wings.many_runs.sweep import sweep
 
-    sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, say=say)
+    sweep(parsed.file, run_dir=parsed.run_dir, jobs=jobs, trials=trials, log=print_line)
     return 0

@@ -39,7 +39,9 @@ def run_series(
     network: nn.Module | None = None,
     on_start: Callable[[Planned], None] | None = None,
 ) -> Iterator[Planned]:
-    """Run the missing runs of a series, and yield each one when it ends. An interrupted run is the last.
+    """Run the missing runs of a series, and yield each one when it ends.
+
+    An interrupted run is the last.
 
     Args:
         planned: runs of the series.

@@ -51,7 +51,7 @@ def sweep(
     run_dir: str | PathLike[str] | None = None,
     jobs: int = 1,
     trials: int | None = None,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> Study:
     """Search for options as defined in a file; see :class:`escalade.wings.many_runs.sweep_plan.SweepPlan`.
 
@@ -64,7 +64,7 @@ def sweep(
         jobs: number of simultaneous trials. If above 1, they run in threads with at least one worker process
             each.
         trials: total number of trials; None for that of the file.
-        say: called with a line for each trial and for the results.
+        log: called with a line for each trial and for the results.
 
     Returns:
         Optuna's study, with ``trials`` and ``best_trial``, which also works with Optuna's plots.
@@ -92,12 +92,12 @@ def sweep(
             write_bytes(copy, read_bytes(Path(file)))
         study = open_study(plan, folder)
         try:
-            _Runner(plan, folder, study, jobs, say).run()
+            _Runner(plan, folder, study, jobs, log).run()
         except KeyboardInterrupt:
-            write_results(plan, folder, study, say)
-            say("interrupted; run the same command again to continue")
+            write_results(plan, folder, study, log)
+            log("interrupted; run the same command again to continue")
             raise
-        write_results(plan, folder, study, say)
+        write_results(plan, folder, study, log)
         if best_of(study) is None:
             raise InputError(f"no trial of {folder} completed; see its trials.csv")
         return study
@@ -142,9 +142,9 @@ class _Runner:
     """Runs the trials that Optuna suggests, and reports the results to it."""
 
     def __init__(
-        self, plan: SweepPlan, folder: Path, study: Study, jobs: int, say: Callable[[str], None]
+        self, plan: SweepPlan, folder: Path, study: Study, jobs: int, log: Callable[[str], None]
     ) -> None:
-        self._plan, self._folder, self._study, self._say = plan, folder, study, say
+        self._plan, self._folder, self._study, self._log = plan, folder, study, log
         self._done = sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
         self._jobs = max(1, min(jobs, self._plan.trials - self._done))
         self._interrupts, self._asking = Interrupts(), Lock()
@@ -157,7 +157,7 @@ class _Runner:
         if missing <= 0:
             return
         done = f", {self._done} of them already done" if self._done else ""
-        self._say(f"{self._plan.trials} trials in {self._folder}{done}")
+        self._log(f"{self._plan.trials} trials in {self._folder}{done}")
         for begun in self._study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
             self._study._storage.set_trial_state_values(begun._trial_id, TrialState.WAITING)
         with self._interrupts, storage(self._folder):  # Optuna's journal may find the disk full
@@ -207,10 +207,11 @@ class _Runner:
         return fmean(results)
 
     def _suggest(self, trial: Trial) -> dict[str, Any]:
-        """Suggest the missing values of a trial. A trial that was started earlier has its values already.
+        """Suggest the missing values of a trial.
 
-        The sampler is seeded with the sweep's seed, the trial's number and the option's name, so that a
-        killed and restarted sweep gets the same suggestions.
+        A trial that was started earlier has its values already. The sampler is seeded with the sweep's seed,
+        the trial's number and the option's name, so that a killed and restarted sweep gets the same
+        suggestions.
         """
         from optuna.samplers import RandomSampler, TPESampler
 
@@ -281,4 +282,4 @@ class _Runner:
             part = (trial.last_step or 0) / (PARTS * len(self._plan.seeds))
             how = f"pruned after {part:.0%} of the budget, return {number(trial.value)}"
         options = ", ".join(f"{name}={shown(value)}" for name, value in trial.params.items())
-        self._say(f"trial {trial.number}: {how}  {options}")
+        self._log(f"trial {trial.number}: {how}  {options}")

@@ -44,8 +44,11 @@ class SweepPlan:
     sampler_seed: int = 0
     preset: str = "auto"
     pruner: Literal["median", "halving", "none"] = "median"
-    """``median`` stops a trial that is worse than the median of earlier trials at the same part of the
-    budget. ``halving`` is asynchronous successive halving. ``none`` stops no trial."""
+    """Rule that stops poor trials early.
+
+    ``median`` stops a trial that is worse than the median of earlier trials at the same part of the budget.
+    ``halving`` is asynchronous successive halving. ``none`` stops no trial.
+    """
     startup_trials: int = 5
     """For ``median``: number of first trials that are never stopped."""
     warmup: float = 0.2
@@ -76,7 +79,9 @@ class SweepPlan:
 
 
 def read_sweep(path: str | os.PathLike[str], trials: int | None = None) -> SweepPlan:
-    """Read the file of a sweep. ``trials`` overrides the number in the file.
+    """Read the file of a sweep.
+
+    ``trials`` overrides the number in the file.
 
     Raises:
         InputError: the file cannot be read or has an error, or Optuna is missing.

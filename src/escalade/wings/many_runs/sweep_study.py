@@ -35,7 +35,9 @@ PICTURES = {
 
 
 def open_study(plan: SweepPlan, folder: Path) -> Study:
-    """Open or create the study in the sweep's folder. The caller holds the folder's lock.
+    """Open or create the study in the sweep's folder.
+
+    The caller holds the folder's lock.
 
     Raises:
         InputError: the journal is damaged.
@@ -84,7 +86,7 @@ def trial_config(plan: SweepPlan, params: dict[str, Any]) -> Config:
     return plan.config(params, inherited(plan.trial_options(params)))
 
 
-def write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[str], None]) -> None:
+def write_results(plan: SweepPlan, folder: Path, study: Study, log: Callable[[str], None]) -> None:
     """Write trials.csv and, if a trial is complete, the config of the best one and Optuna's pictures."""
     best, text = best_of(study), io.StringIO(newline="")
     table = csv.writer(text, lineterminator="\n")
@@ -100,9 +102,9 @@ def write_results(plan: SweepPlan, folder: Path, study: Study, say: Callable[[st
     write_bytes(folder / "best.toml", (head + to_toml(options)).encode())
     drawn = draw_pictures(study, folder) if plotting_available() else []
     counted = ", ".join(f"{count} {state}" for state, count in states(study).items())
-    say(f"{counted}; the best is trial {best.number} with return {number(best.value)}")
-    say(f"files in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
-    say(f"'escalade train' takes the best options as its config: {folder / 'best.toml'}")
+    log(f"{counted}; the best is trial {best.number} with return {number(best.value)}")
+    log(f"files in {folder}: {', '.join(['trials.csv', 'best.toml', *drawn])}")
+    log(f"'escalade train' takes the best options as its config: {folder / 'best.toml'}")
 
 
 def draw_pictures(study: Study, folder: Path) -> list[str]:

@@ -173,9 +173,10 @@ class PointsJob:
 
 
 class PointsWork:
-    """Calls the function. The result of an item is the returned value, or NaN for an exception in ``catch``.
+    """Calls the function.
 
-    If ``vectorized``, the whole generation is one item; otherwise each point is an item.
+    The result of an item is the returned value, or NaN for an exception in ``catch``. If ``vectorized``, the
+    whole generation is one item; otherwise each point is an item.
     """
 
     def __init__(

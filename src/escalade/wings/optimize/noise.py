@@ -129,7 +129,7 @@ class NoisySearch(Search):
         rows = self._repetitions.rows(super().ask(), self._budget - _FRESH - self.evaluations)
         if (count := self._repetitions.count) >= 2 * self._noted:
             self._noted = count
-            self.notes.say(f"the function is noisy; each member is now evaluated {count} times")
+            self.notes.add(f"the function is noisy; each member is now evaluated {count} times")
         return rows
 
     def tell(self, values: Values) -> None:

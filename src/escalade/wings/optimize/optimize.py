@@ -188,12 +188,12 @@ def optimize(
         usual = Search if constraints is None else ConstrainedSearch
         search = (AsynchronousSearch if asynchronous else NoisySearch if noisy else usual)(*arguments)
         for one in calls:
-            one.engine.on_note = search.notes.say
-        announcer.connect(search.notes.say)
+            one.engine.on_note = search.notes.add
+        announcer.connect(search.notes.add)
         if plan.note:
-            search.notes.say(plan.note)
+            search.notes.add(plan.note)
         if isinstance(search, AsynchronousSearch):
-            search.notes.say("asynchronous: points depend on the order of the results, not only on the seed")
+            search.notes.add("asynchronous: points depend on the order of the results, not only on the seed")
             return run_asynchronously(search, calls, limits)
         return run_searches([search], calls[0], limits)[0]
 

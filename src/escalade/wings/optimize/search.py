@@ -144,7 +144,7 @@ class Search:
         self._strategy = self._space.make(self._plan.factory, start, self._searches)
         self._searches += 1
         if self._searches > 1:
-            self.notes.say(f"restart: search {self._searches}, population {self._strategy.population_size}")
+            self.notes.add(f"restart: search {self._searches}, population {self._strategy.population_size}")
         boxed = np.isfinite(self._space.widest)
         self._rules = StopRules(self._strategy, self._options.tolerance, boxed)
         self._before = self.evaluations  # of the previous searches
@@ -168,7 +168,7 @@ class Search:
         self._new += len(values.numbers)
         if values.message:
             self._failures += int(values.failed.sum())
-            self.notes.say(f"{values.message}; such points count as the worst", kind="failed")
+            self.notes.add(f"{values.message}; such points count as the worst", kind="failed")
 
     def _end(self, reason: str | None) -> None:
         """End the current search if there is a reason, and restart if the reason and the plan allow it."""
@@ -191,7 +191,7 @@ class Search:
         try:
             self._update(values)
         except Diverged as problem:
-            self.notes.say(str(problem))
+            self.notes.add(str(problem))
             return self._reached() or "diverged"
         if self._space.confines:
             confine(strategy, self._space.widest, self._space.narrowest)

@@ -16,7 +16,7 @@ from escalade.config.files import read_config
 from escalade.storage.run_folder import ZOO_PREFIX, RunFolder, zoo_names
 from escalade.storage.tensors import read, with_prefix
 from escalade.support.numbers import number
-from escalade.support.output import printing, say
+from escalade.support.output import print_line, printing
 
 
 def add_export(commands: Any) -> None:
@@ -47,13 +47,13 @@ def _export(parsed: argparse.Namespace) -> int:
     if parsed.json:
         facts = {"path": str(made.path), "checkpoint": of, "largest_difference": made.largest_difference}
         first = made.state and str(made.state)
-        say(json.dumps(facts | {"observations": OBSERVATIONS, "first_state": first}))
+        print_line(json.dumps(facts | {"observations": OBSERVATIONS, "first_state": first}))
         return 0
     apart = f"{made.largest_difference:.2g}"
     whose = "policy" if of is None else policy_called(of)
-    say(f"{made.path}: differs from the {whose} by at most {apart} on {OBSERVATIONS:,} observations")
+    print_line(f"{made.path}: differs from the {whose} by at most {apart} on {OBSERVATIONS:,} observations")
     if made.state is not None:
-        say(f"{made.state}: initial state of an episode")
+        print_line(f"{made.state}: initial state of an episode")
     return 0
 
 
@@ -93,7 +93,7 @@ def add_pull(commands: Any) -> None:
 def _zoo(parsed: argparse.Namespace) -> int:
     policies = [facts(name) for name in zoo_names()]
     if parsed.json:
-        say(json.dumps(policies))
+        print_line(json.dumps(policies))
         return 0
     from rich.console import Console
     from rich.table import Column, Table
@@ -108,7 +108,7 @@ def _zoo(parsed: argparse.Namespace) -> int:
         table.add_row(found["name"], found["strategy"], number(found["target_return"]), score, *sizes, env)
     with printing():
         Console(width=120, emoji=False).print(table)  # narrower terminals wrap the lines
-    say("Returns are mean ± deviation of 100 fresh episodes; to repeat them: escalade eval NAME")
+    print_line("Returns are mean ± deviation of 100 fresh episodes; to repeat them: escalade eval NAME")
     return 0
 
 
@@ -145,7 +145,7 @@ def facts(name: str) -> dict[str, Any]:
 def _push(parsed: argparse.Namespace) -> int:
     from escalade.wings.publish.hub import push
 
-    say(push(parsed.run, parsed.repo))
+    print_line(push(parsed.run, parsed.repo))
     return 0
 
 
@@ -153,5 +153,5 @@ def _pull(parsed: argparse.Namespace) -> int:
     from escalade.wings.publish.hub import pull
 
     folder = pull(parsed.repo, parsed.output)
-    say(f"saved in {folder}; to evaluate it: escalade eval {shlex.quote(str(folder))}")
+    print_line(f"saved in {folder}; to evaluate it: escalade eval {shlex.quote(str(folder))}")
     return 0

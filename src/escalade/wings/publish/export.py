@@ -174,10 +174,10 @@ def _facts(policy: Policy, facts: dict[str, Any]) -> dict[str, str]:
 
 
 def _compare(policy: Policy, module: DeployedPolicy, run: Runner) -> float:
-    """Return the largest difference from the policy. Every step starts from the policy's own state.
+    """Return the largest difference from the policy.
 
-    Actions are compared with those of the action map for the file's outputs, because rounding decides between
-    two outputs that are almost equal.
+    Every step starts from the policy's own state. Actions are compared with those of the action map for the
+    file's outputs, because rounding decides between two outputs that are almost equal.
 
     Raises:
         InputError: the difference is too large.

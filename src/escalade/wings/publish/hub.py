@@ -20,7 +20,7 @@ from escalade.policies.policy_file import PolicyFile
 from escalade.storage.files import read_bytes, storage, temporary_folder, write_bytes
 from escalade.storage.run_folder import FILMS, RunFolder
 from escalade.support.imports import check_installed
-from escalade.support.output import say, visible
+from escalade.support.output import print_line, visible
 from escalade.training.closing import closing_lines
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def push(run: str | PathLike[str], repo: str) -> str:
         stale = [CommitOperationDelete(name) for name in sorted(gone & _files_in(api, repo))]
         api.create_commit(repo, [*added, *stale], commit_message=f"{config.env}, trained with Escalade")
     if hidden:
-        say(f"not uploaded, because text may be secret: `env_kwargs` {', '.join(hidden)}")
+        print_line(f"not uploaded, because text may be secret: `env_kwargs` {', '.join(hidden)}")
     return address
 
 

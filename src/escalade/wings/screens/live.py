@@ -31,7 +31,9 @@ _ERASE_LINE: list[tuple[ControlType, int]] = [(ControlType.ERASE_IN_LINE, 2), (C
 
 
 class LiveConsole:
-    """Panel that is redrawn in place. Notes scroll above it.
+    """Panel that is redrawn in place.
+
+    Notes scroll above it.
 
     Args:
         goals: title, limits and target of the run.

@@ -23,7 +23,7 @@ class Tracker:
     """Name of the tracker."""
 
     def __init__(self, run: RunInfo) -> None:
-        self._say, self._works = run.say, True
+        self._report, self._works = run.report, True
         self._try(self.start, run)
 
     @abstractmethod
@@ -64,4 +64,4 @@ class Tracker:
             self._works = False
             reason = one_line(problem)[:300]
             with suppress(StorageFailure):  # failing to write notes.csv must not end the run either
-                self._say(f"{self.title} failed, and the run continues without it: {reason}")
+                self._report(f"{self.title} failed, and the run continues without it: {reason}")

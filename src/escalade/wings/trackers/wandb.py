@@ -24,9 +24,10 @@ _END_SECONDS = 60.0
 
 
 class Wandb(Tracker):
-    """Logs numbers by generation. Generations repeated after a kill are not logged twice.
+    """Logs numbers by generation.
 
-    Without an API key, everything is written to the run folder; ``wandb sync`` uploads it later.
+    Generations repeated after a kill are not logged twice. Without an API key, everything is written to the
+    run folder; ``wandb sync`` uploads it later.
     """
 
     title = "Weights & Biases"
@@ -60,7 +61,7 @@ class Wandb(Tracker):
         # The server ignores repeated steps, but a file that is uploaded later must not contain them.
         self._seen = run.first - 1 + run.repeated if self._run.offline else 0
         if not known:
-            run.say(f"no API key of Weights & Biases found; the run is written to {folder / 'wandb'}")
+            run.report(f"no API key of Weights & Biases found; the run is written to {folder / 'wandb'}")
 
     def log(self, generation: int, numbers: Mapping[str, float]) -> None:
         if generation > self._seen:
@@ -71,7 +72,9 @@ class Wandb(Tracker):
 
 
 def run_id(path: Path) -> str:
-    """Return the id in a run folder's trackers.json. If there is no file, create a new id and write it.
+    """Return the id in a run folder's trackers.json.
+
+    If there is no file, create a new id and write it.
 
     Raises:
         InputError: the file cannot be read. A new id would start a separate curve.

@@ -76,8 +76,8 @@ class ArrayActor:
 
     def __call__(self, seen: Tensor, step: int) -> Tensor:
         whole = len(self._rows) == len(self._actions)
-        given = seen.numpy()
-        raw = self._forward.outputs(given if whole else given[self._rows])
+        observations = seen.numpy()
+        raw = self._forward.outputs(observations if whole else observations[self._rows])
         if self._explore is not None:
             steps = np.full(len(self._rows), step)
             raw = self._explore(raw, self._job, self._items, self._seeds, steps, self._rows)

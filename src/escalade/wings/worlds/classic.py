@@ -20,7 +20,9 @@ _Step = tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Any]]
 
 
 class TorchWorld:
-    """Base of batched worlds in torch. A subclass defines :meth:`first` and :meth:`advance`.
+    """Base of batched worlds in torch.
+
+    A subclass defines :meth:`first` and :meth:`advance`.
 
     Args:
         num_envs: number of episodes.
@@ -56,10 +58,10 @@ class TorchWorld:
         return self.observe(), rewards, ended, cut, {}
 
     def select_rows(self, rows: Tensor) -> bool:
-        """Continue with these rows only, until the next reset. Return False if the world cannot.
+        """Continue with these rows only, until the next reset.
 
-        It cannot if another tensor besides :attr:`state` has a row for each episode. Override the method for
-        such a world, or leave it: it only saves time.
+        Return False if the world cannot. It cannot if another tensor besides :attr:`state` has a row for each
+        episode. Override the method for such a world, or leave it: it only saves time.
         """
         own = {"state", "_seeds"}
         others = (part for name, part in vars(self).items() if name not in own and isinstance(part, Tensor))

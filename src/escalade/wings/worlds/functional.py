@@ -72,8 +72,8 @@ class Functional:
     def reset(self, *, seed: Tensor) -> tuple[Any, dict[str, Any]]:
         """Begin all episodes, each with its own seed."""
         with self._here():
-            given = jnp.asarray(seed.cpu().numpy().astype(np.uint32))
-            self._keys, self._states, seen = self._first(given)
+            seeds = jnp.asarray(seed.cpu().numpy().astype(np.uint32))
+            self._keys, self._states, seen = self._first(seeds)
         self._count = 0
         return seen, {}
 
@@ -81,8 +81,8 @@ class Functional:
         """Advance all episodes. Return observations, rewards, ends and info."""
         self._count += 1
         with self._here():
-            given = jax.dlpack.from_dlpack(actions.contiguous())
-            self._states, seen, rewards, ended = self._advance(self._keys, self._count, self._states, given)
+            taken = jax.dlpack.from_dlpack(actions.contiguous())
+            self._states, seen, rewards, ended = self._advance(self._keys, self._count, self._states, taken)
         return seen, rewards, ended, {}
 
     def _here(self) -> AbstractContextManager[Any]:
@@ -91,7 +91,9 @@ class Functional:
 
 
 def gymnax(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
-    """Create ``gymnax.make(task)``. Further arguments are those of its constructor.
+    """Create ``gymnax.make(task)``.
+
+    Further arguments are those of its constructor.
 
     Raises:
         InputError: gymnax does not have the environment.
@@ -134,7 +136,9 @@ def brax(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
 
 
 def playground(task: str, num_envs: int, device: str, **kwargs: Any) -> Functional:
-    """Create ``mujoco_playground.registry.load(task)``. Further arguments override its config.
+    """Create ``mujoco_playground.registry.load(task)``.
+
+    Further arguments override its config.
 
     Raises:
         InputError: Playground does not have the environment.

@@ -12,7 +12,9 @@ from escalade.errors import InputError, nearest
 
 
 def make(task: str, num_envs: int, device: str, render_mode: str | None = None, **fields: Any) -> Mjlab:
-    """Create a task with its default config. Further arguments set fields of the config.
+    """Create a task with its default config.
+
+    Further arguments set fields of the config.
 
     Raises:
         InputError: mjlab does not have the task, or its config does not have a field.

@@ -74,8 +74,8 @@ class One(gymnasium.Env[Any, Any]):
         return self._plain(self._world.reset(np.array([chosen]), chosen)), {}
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
-        given = torch.as_tensor(np.asarray(action))[None].to(self._world.device)
-        turn = self._world.step(given)
+        actions = torch.as_tensor(np.asarray(action))[None].to(self._world.device)
+        turn = self._world.step(actions)
         return self._plain(turn.observations), float(turn.rewards[0]), bool(turn.ended[0]), False, {}
 
     def render(self) -> Any:

@@ -43,8 +43,8 @@ class Sums:
 
     def add(self, rewards: Tensor, ended: Tensor, step: int) -> None:
         """Add the rewards of a step and its ends, shape (rows,) each."""
-        given = rewards if self._zeros is None else rewards + self._zeros
-        self._returns += torch.where(self.alive, given, 0)
+        counted = rewards if self._zeros is None else rewards + self._zeros
+        self._returns += torch.where(self.alive, counted, 0)
         self._lengths += self.alive
         self.alive = self.alive > ended
         if step + 1 in self._ends:

@@ -73,11 +73,11 @@ class World:
     def reset(self, seeds: NDArray[np.int64], seed: int) -> Tensor:
         """Begin all episodes, each with its own of ``seeds``, shape (num_envs,), or all with ``seed``."""
         self.rows = self.num_envs
-        given = torch.from_numpy(seeds).to(self.device) if self.row_seeds else seed
+        own = torch.from_numpy(seeds).to(self.device) if self.row_seeds else seed
         with self._guarded("failed in reset(seed=...)"):
             if not self.row_seeds:
                 seed_generators(seed % 2**32)  # a world may draw from them
-            found = self.made.reset(seed=given)
+            found = self.made.reset(seed=own)
         return self._seen(found[0] if isinstance(found, tuple) else found)
 
     def step(self, actions: Tensor) -> Turn:

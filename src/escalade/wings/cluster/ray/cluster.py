@@ -1,8 +1,8 @@
-"""Workers of a Ray cluster as actors. Ray's API is used only here, in ``actor`` and in ``connection``.
+"""Workers of a Ray cluster as actors.
 
-Ray restarts a worker if its process or its node is lost, and retries ``ready``. Chunks do not use Ray's
-retries, which wait for the same actor: a different worker takes them at once, while a lost worker may have to
-wait for a node to join.
+Ray's API is used only here, in ``actor`` and in ``connection``. Ray restarts a worker if its process or its
+node is lost, and retries ``ready``. Chunks do not use Ray's retries, which wait for the same actor: a
+different worker takes them at once, while a lost worker may have to wait for a node to join.
 """
 
 from __future__ import annotations

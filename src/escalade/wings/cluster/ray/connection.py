@@ -23,7 +23,9 @@ _STORE_BYTES = 512 * 2**20  # of a local cluster, whose jobs contain only a cent
 
 
 class Connection:
-    """Connection to a cluster. An existing connection of this process is used and not closed.
+    """Connection to a cluster.
+
+    An existing connection of this process is used and not closed.
 
     Args:
         address: ``auto`` (the cluster of this machine), ``HOST:PORT`` of the head node, or None for the

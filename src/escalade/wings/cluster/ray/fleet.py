@@ -58,7 +58,7 @@ class Fleet:
         """Return the address of a node, even after it left."""
         return self._names.get(node, node[:8] or "of the cluster")
 
-    def look(self, say: Callable[[str], None]) -> None:
+    def look(self, report: Callable[[str], None]) -> None:
         """Update the nodes, at most once per second, and report changes."""
         now = time.monotonic()
         if now - self._looked < _LOOK_SECONDS:
@@ -71,9 +71,9 @@ class Fleet:
             ("joined", self._nodes.keys() - before.keys()),
         ]:
             for key in () if first else keys:
-                say(f"node {self.name(key)} {what} the cluster, which now has {self._counted()}")
+                report(f"node {self.name(key)} {what} the cluster, which now has {self._counted()}")
 
-    def explain(self, idle: bool, say: Callable[[str], None]) -> None:
+    def explain(self, idle: bool, report: Callable[[str], None]) -> None:
         """Explain a wait in a note. ``idle`` is True if there are items to run and no workers."""
         now = time.monotonic()
         if not idle:
@@ -82,7 +82,7 @@ class Fleet:
             self._explained = now
             room = any(node.room for node in self._nodes.values())
             why = "no worker has started yet" if room else "no node has room for a worker"
-            say(
+            report(
                 f"waiting for the cluster: {why} ({self._counted()}); the run continues as soon as possible, "
                 "and Ctrl-C saves it"
             )
