@@ -59,17 +59,31 @@ def test_the_same_seed_gives_identical_results_and_a_different_seed_does_not(per
     assert not np.array_equal(first, evolve(network(), loss, **options | {"device": None}).center)
 
 
-@pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
-def test_batched_members_equal_those_evaluated_one_at_a_time(perturbation):
-    options = OPTIONS | {"perturbation": perturbation}
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"perturbation": "full"},
+        {"perturbation": "low-rank:1"},
+        {"strategy": "snes"},
+        {"strategy": "sep-cma-es", "lr": None},
+    ],
+)
+def test_batched_members_equal_those_evaluated_one_at_a_time(own):
+    options = OPTIONS | own
     alone = evolve(network(), loss, **options)
     together = evolve(network(), losses, batched=True, **options)
     np.testing.assert_allclose(together.center, alone.center, atol=1e-4)
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "sgd", "clipup"])
-def test_a_resumed_run_is_identical_to_an_uninterrupted_one(tmp_path, optimizer):
-    options = OPTIONS | {"perturbation": "low-rank:2", "optimizer": optimizer}
+@pytest.mark.parametrize(
+    "own",
+    [
+        *({"perturbation": "low-rank:2", "optimizer": name} for name in ("adam", "sgd", "clipup")),
+        {"strategy": "sep-cma-es", "lr": None},
+    ],
+)
+def test_a_resumed_run_is_identical_to_an_uninterrupted_one(tmp_path, own):
+    options = OPTIONS | own
     whole = evolve(network(), loss, **options | {"generations": 6})
     evolve(network(), loss, run_dir=tmp_path / "run", **options)
     rest = evolve(network(), loss, run_dir=tmp_path / "run", resume=True, **options | {"generations": 6})
@@ -111,7 +125,7 @@ def test_half_precision_weights_are_cast_from_a_float32_center(perturbation):
     ("options", "message"),
     [
         ({"workers": 2}, f"device '{PLACE}' computes in this process; remove workers=2"),
-        ({"strategy": "cem"}, "CEM does not work with device"),
+        ({"strategy": "xnes", "lr": None}, "XNES does not work with device"),
         ({"strategy": "cma-es", "lr": None}, "CMAES does not work with device"),
         ({"device": "meta"}, "device 'meta' cannot be used here"),
         ({"device": "cuda:77"}, "device 'cuda:77' cannot be used here"),

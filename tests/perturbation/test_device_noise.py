@@ -10,8 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from escalade.errors import InputError
+from escalade.perturbation import address, hash64, write_all
 from escalade.perturbation import device as device_module
-from escalade.perturbation import hash64, write_all
 from escalade.perturbation.device import Counters, DeviceNoise, DevicePopulation, as_device, hashed
 from escalade.perturbation.factors import member_of, members_of
 from escalade.strategies import ARS, OpenAIES
@@ -80,6 +80,22 @@ def test_numbers_are_finite_at_the_ends_of_the_range(monkeypatch):
     assert float(made.abs().max()) < 6.7  # and no NaN
 
 
+@pytest.mark.parametrize("name", ["normals", "gumbels"])
+def test_numbers_of_a_step_are_those_of_the_host(name):
+    seeds = np.arange(400)
+    keys = torch.from_numpy(hash64(5, seeds).view(np.int64)).to(PLACE)
+    expected = getattr(address, name)(5, seeds[:, None], 7, np.arange(4))
+    made = getattr(device_module, name)(keys, 7, 4).cpu()
+    np.testing.assert_allclose(made, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_numbers_of_a_step_are_finite_at_the_ends_of_the_range(monkeypatch):
+    ends = torch.tensor([[0, -1]], device=PLACE)
+    monkeypatch.setattr(device_module, "hashed", lambda state, places: ends)
+    for make in (device_module.normals, device_module.gumbels):
+        assert bool(make(torch.zeros(1, dtype=torch.int64, device=PLACE), 0, 2).isfinite().all())
+
+
 # Statistics
 
 
@@ -146,6 +162,15 @@ def test_weighted_sums_equal_those_of_the_dense_noise(rank, at_once, monkeypatch
     torch.testing.assert_close(total.double(), expected, atol=1e-5, rtol=1e-5)
     assert torch.equal(draws.weighted_sum(weights).cpu(), total)
     assert float(draws.weighted_sum(np.zeros(COUNT)).abs().max()) == 0.0
+
+
+def test_weighted_sums_of_squares_equal_those_of_the_dense_noise():
+    draws, weights = source(0).draw(7, 3, COUNT, SIZE), np.linspace(-1, 2, COUNT)
+    shift = torch.linspace(-1, 1, SIZE)
+    for given in (None, shift):
+        moved = written(draws).double() - (0.0 if given is None else given)
+        found = draws.weighted_square_sum(weights, None if given is None else given.to(PLACE)).cpu()
+        torch.testing.assert_close(found.double(), torch.from_numpy(weights) @ moved**2, atol=1e-4, rtol=1e-5)
 
 
 @pytest.mark.parametrize("rank", [0, 2])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.devices import PLACE
 
 import escalade
 from escalade import strategies
@@ -17,6 +18,7 @@ from escalade.config.options import Config
 from escalade.errors import InputError
 from escalade.perturbation import NoiseTable
 from escalade.perturbation.device import Counters, DeviceNoise
+from escalade.perturbation.fresh import FreshDraws
 from escalade.perturbation.registry import make_source
 from escalade.strategies.base import Strategy
 from escalade.strategies.registry import STRATEGIES, STRATEGY_OPTIONS, StrategyEntry
@@ -125,21 +127,44 @@ def assert_finds_a_line(search):
     assert float((search.center - target).square().sum()) < 0.2 * float(target.square().sum())
 
 
+class OnHost:
+    """The numbers of a device's noise, in arrays."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def draw(self, seed, generation, count, dimension):
+        rows = self.source.draw(seed, generation, count, dimension).rows(np.arange(count))
+        return FreshDraws(rows.cpu().numpy().astype(np.float64))
+
+
+def tell_distances(search, generations=10):
+    target = torch.linspace(-1, 1, search.dimension)
+    for _ in range(generations):
+        search.tell(-(search.ask() - target).square().sum(dim=1))
+
+
 @every
-def test_device_noise_works_or_is_rejected_in_one_line(entry):
-    source = DeviceNoise(Counters(torch.device("cpu")), 0, ((6, 5), (5,)))
+def test_device_noise_works_as_on_the_host_or_is_rejected_in_one_line(entry):
+    source = DeviceNoise(Counters(PLACE), 0, ((6, 5), (5,)))
 
-    def search():
-        return entry.load()(np.zeros(35), 40, sigma=0.1, perturbation=source)
+    def search(noise=source):
+        return entry.load()(np.zeros(35), 40, sigma=0.1, perturbation=noise)
 
-    if not (entry.load().low_rank or entry.load().on_device):
+    if not entry.load().on_device:
         with pytest.raises(InputError, match=rf"^{entry.class_name} does not work with device; .*$"):
             search()
         return
-    found = search()
-    assert_finds_a_line(found)
+    found, host = search(), search(OnHost(source))
+    tell_distances(found)
+    tell_distances(host)
+    assert {part.device.type for part in found.state_dict().values() if torch.is_tensor(part)} == {PLACE.type}
+    torch.testing.assert_close(found.center.cpu().double(), host.center, rtol=1e-4, atol=1e-5)
+    assert found.sigma == pytest.approx(host.sigma, rel=1e-4)
     again = search()
     again.load_state_dict(found.state_dict())
+    tell_distances(found)
+    tell_distances(again)
     assert torch.equal(again.ask(), found.ask())
 
 

@@ -110,7 +110,7 @@ class CounterDraws:
         torch.mul(radius[:, : sines.shape[1]], angle.sin_()[:, : sines.shape[1]], out=sines)
 
 
-def hashed(state: Tensor, places: Tensor) -> Tensor:
+def hashed(state: Tensor, places: Tensor | int) -> Tensor:
     """Apply the last step of :func:`~escalade.perturbation.address.hash64` to int64 tensors."""
     bits = (places ^ state).add_(_GOLDEN)
     bits = bits.bitwise_xor_(_low_bits(bits >> 30, 34)).mul_(_MIX_1)
@@ -120,9 +120,29 @@ def hashed(state: Tensor, places: Tensor) -> Tensor:
 
 def uniforms(keys: Tensor, step: int, count: int) -> Tensor:
     """Return float32 numbers in [0, 1), shape (rows, count), a function of each row's key and the step."""
-    moments = hashed(keys, torch.tensor(step, device=keys.device))
-    bits = hashed(moments[:, None], torch.arange(count, device=keys.device))
-    return _low_bits(bits >> 40, 24).to(torch.float32) * 2.0**-24
+    return _low_bits(_addressed(keys, step, count) >> 40, 24).to(torch.float32) * 2.0**-24
+
+
+def normals(keys: Tensor, step: int, count: int) -> Tensor:
+    """Return those of :func:`escalade.perturbation.normals` in float32, by address as :func:`uniforms`."""
+    places = _addressed(keys, step, count)
+    radius = _fraction(hashed(places, 1)).log_().mul_(-2.0).sqrt_()
+    return radius * _fraction(hashed(places, 2)).mul_(2.0 * math.pi).cos_()
+
+
+def gumbels(keys: Tensor, step: int, count: int) -> Tensor:
+    """Return those of :func:`escalade.perturbation.gumbels` in float32, by address as :func:`uniforms`."""
+    return -torch.log(-torch.log(_fraction(_addressed(keys, step, count))))
+
+
+def _addressed(keys: Tensor, step: int, count: int) -> Tensor:
+    """Return hashes, shape (rows, count), of each row's key, the step and the column."""
+    return hashed(hashed(keys, step)[:, None], torch.arange(count, device=keys.device))
+
+
+def _fraction(bits: Tensor) -> Tensor:
+    """Return float32 numbers between 0 and 1: 23 bits and half a step, which float32 holds exactly."""
+    return _low_bits(bits >> 41, 23).to(torch.float32).add_(0.5).mul_(2.0**-23)
 
 
 def _low_bits(numbers: Tensor, count: int) -> Tensor:
@@ -157,12 +177,13 @@ class DeviceDraws(LowRankDraws):
                 _add(part, placed, numbers, total[part.stretch])
         return total
 
-    def weighted_square_sum(self, weights: Weights, shift: None = None, dtype: DTypeLike = np.float32) -> Any:
-        """Return ``sum_k weights[k] * noise_k**2``, float32, for full noise."""
+    def weighted_square_sum(self, weights: Weights, shift: Any = None, dtype: DTypeLike = np.float32) -> Any:
+        """Return ``sum_k weights[k] * (noise_k - shift)**2``, float32, for full noise."""
         assert not self.source.rank
-        assert shift is None
         total = self.source.room(self.source.dimension).zero_()
         for numbers, placed in self._batches(weights):
+            if shift is not None:
+                numbers.sub_(shift)
             total.addmv_(numbers.square_().T, placed)
         return total
 

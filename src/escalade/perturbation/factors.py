@@ -108,8 +108,9 @@ def member_pieces(population: Population, member: int) -> Iterator[Center]:
         yield population.center
         return
     draws = population.draws if isinstance(population, GaussianPopulation) else None
-    if not isinstance(draws, LowRankDraws):
-        yield write_all(population, [member])[0]
+    if not isinstance(draws, LowRankDraws) or not draws.source.rank:
+        room = draws.source.room(1, population.dimension) if isinstance(draws, LowRankDraws) else None
+        yield write_all(population, [member], room)[0]
         return
     factored = member_of(draws.source, population, member)
     for part in draws.source.parts:

@@ -151,7 +151,7 @@ class Strategy(ABC):
         full = not source.rank  # on a device
         if not (self.low_rank or (full and self.on_device)):
             what = "device; remove it" if full else "low-rank noise; remove perturbation"
-            others = "OpenAIES, ARS, SNES or PGPE" if full else "OpenAIES or ARS"
+            others = "OpenAIES, PGPE, SNES or SepCMAES" if full else "OpenAIES or ARS"
             raise InputError(f"{type(self).__name__} does not work with {what}, or use {others}")
         if source.dimension != dimension:
             wanted = f"{source.dimension} parameters, but x0 has {dimension}"

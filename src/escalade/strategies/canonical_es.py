@@ -17,6 +17,7 @@ from escalade.strategies.gaussian import GaussianStrategy
 from escalade.strategies.ranking import log_weights, share_ties
 from escalade.strategies.sized import first_step_size
 from escalade.strategies.tensors import Start
+from escalade.support.arrays import precision
 from escalade.support.numbers import whole_number
 
 
@@ -77,5 +78,5 @@ class CanonicalES(GaussianStrategy):
         step = self.noise_sum(weights)
         self.center += self.step_size * step
         self.path = moved(self.path, self.c_sigma, with_ties(self.mu_eff, self.weights, weights), step)
-        length2 = float(self.path.double().square().sum())
+        length2 = float(self.path.to(precision(self.path.device)).square().sum())
         self.step_size *= path_growth(self.c_sigma, length2, self.dimension)

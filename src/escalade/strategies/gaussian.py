@@ -31,6 +31,7 @@ class GaussianStrategy(Strategy):
 
     antithetic = True
     draws_once = True
+    on_device = True
 
     def members(self) -> GaussianPopulation:
         kind: Any = GaussianPopulation
@@ -100,15 +101,18 @@ class AdaptiveStrategy(GaussianStrategy):
 
     @property
     def scale(self) -> Any:
-        on_host = device_of(self.perturbation) is None
-        return np.asarray(self.deviations.numpy()) if on_host else self.deviations
+        return self._as_noise(self.deviations)
+
+    def _as_noise(self, vector: Tensor) -> Any:
+        """Return ``vector`` as what the noise is: an array, or a tensor of its device."""
+        return vector.numpy() if device_of(self.perturbation) is None else vector
 
     def narrow(self, factors: Fitness) -> None:
         self.deviations = self.deviations * torch.from_numpy(factors).to(self.deviations)
 
     def square_sum(self, weights: Fitness, shift: Tensor | None = None) -> Tensor:
         """Return ``sum_k weights[k] * (noise_k - shift)**2`` over this generation's perturbations."""
-        origin = None if shift is None else shift.numpy()
+        origin = None if shift is None else self._as_noise(shift)
         members = self.sample()
         draws: Any = members.draws
         return tensor_of(draws.weighted_square_sum(weights, origin, members.dtype))

@@ -20,6 +20,7 @@ from escalade.strategies.optimizers import ClipUp, OptimizerFactory
 from escalade.strategies.schedules import Rate, parse
 from escalade.strategies.shaping import SHAPINGS
 from escalade.strategies.tensors import Start
+from escalade.support.arrays import precision
 from escalade.support.numbers import real_number
 from escalade.support.registry import named
 
@@ -51,8 +52,6 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
         InputError: an argument is invalid; the message names it.
     """
 
-    on_device = True
-
     def __init__(
         self,
         x0: Start,
@@ -73,7 +72,8 @@ class PGPE(DescentStrategy, AdaptiveStrategy):
 
     def usual_optimizer(self) -> OptimizerFactory:
         """Return ClipUp with the paper's rule."""
-        return partial(ClipUp, lr=math.sqrt(float(self.deviations.double().square().sum())) / 30)
+        deviations = self.deviations.to(precision(self.center.device))
+        return partial(ClipUp, lr=math.sqrt(float(deviations.square().sum())) / 30)
 
     def update(self, fitness: Fitness) -> None:
         lr, sigma_lr = self.lr, self._sigma_lr(self.generation)

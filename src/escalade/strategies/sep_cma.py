@@ -17,6 +17,7 @@ from escalade.strategies.evolution_paths import damping, expected_norm, heavisid
 from escalade.strategies.gaussian import AdaptiveStrategy, Deviations
 from escalade.strategies.ranking import share_ties
 from escalade.strategies.tensors import Start
+from escalade.support.arrays import precision
 
 
 class SepCMAES(AdaptiveStrategy):
@@ -46,11 +47,10 @@ class SepCMAES(AdaptiveStrategy):
         super().__init__(x0, population, sigma, **common)
         n = self.dimension
         self._set_constants(n, self.population_size)
-        deviations = self.deviations.double()
+        deviations = self.deviations.to(precision(self.center.device))
         self.step_size = float(deviations.log().mean().exp())
         self.variances: Tensor = (deviations / self.step_size).square()
-        self.path_sigma = torch.zeros(n, dtype=torch.float64, device="cpu")
-        self.path_c = torch.zeros(n, dtype=torch.float64, device="cpu")
+        self.path_sigma, self.path_c = torch.zeros_like(deviations), torch.zeros_like(deviations)
         self.updates = 0
 
     def _set_constants(self, n: int, population: int) -> None:
@@ -74,14 +74,15 @@ class SepCMAES(AdaptiveStrategy):
 
     def narrow(self, factors: Fitness) -> None:
         super().narrow(factors)
-        each = torch.from_numpy(factors)
+        each = torch.from_numpy(factors).to(self.variances)
         self.variances, self.path_c = self.variances * each**2, self.path_c * each
 
     def update(self, fitness: Fitness) -> None:
         n, m = self.dimension, self.mu_eff
         weights = share_ties(self.weights, fitness)
         mu_eff = with_ties(m, self.weights, weights)
-        whitened, squares = self.noise_sum(weights).double(), self.square_sum(weights).double()
+        sums = self.noise_sum(weights), self.square_sum(weights)
+        whitened, squares = (each.to(self.variances) for each in sums)
         step = self.variances.sqrt() * whitened
         self.center += (self.step_size * step).to(self.center.dtype)
 

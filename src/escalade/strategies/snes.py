@@ -48,7 +48,6 @@ class SNES(AdaptiveStrategy):
     """
 
     antithetic = False
-    on_device = True
 
     def __init__(
         self,

@@ -67,3 +67,8 @@ def as_float(value: Any) -> float:
 def holds_numbers(tensor: Tensor) -> bool:
     """Return True for a dense tensor of real numbers with data."""
     return not (tensor.is_complex() or tensor.is_meta) and tensor.layout == torch.strided
+
+
+def precision(device: torch.device) -> torch.dtype:
+    """Return float64, or float32 on Apple's GPUs, which do not have it."""
+    return torch.float32 if device.type == "mps" else torch.float64

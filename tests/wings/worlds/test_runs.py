@@ -8,10 +8,14 @@ import pytest
 import torch
 
 import escalade
+from escalade.config.options import Config
 from escalade.errors import EnvironmentFailure, InputError
 from escalade.rollout.batches import Batches
 from escalade.rollout.episodes import EpisodeJob
 from escalade.strategies import ARS
+from escalade.training.environments import find_environment
+from escalade.wings.worlds import rollouts
+from escalade.wings.worlds.world import opened
 from escalade.worlds import CartPole
 
 OWN = "tests.wings.worlds.worlds"
@@ -30,6 +34,12 @@ def test_workers_and_resuming_do_not_change_the_result(env, tmp_path):
     digest(env, tmp_path / "part", **options | {"generations": 2})
     resumed = escalade.resume(tmp_path / "part", generations=4, verbose=False)
     assert resumed.summary["params_sha256"] == whole
+
+
+def test_each_thread_steps_a_world_of_its_own(tmp_path):
+    options = {"num_envs": 4}
+    whole = digest(f"{OWN}:Line", tmp_path / "whole", **options)
+    assert digest(f"{OWN}:Line", tmp_path / "threads", workers=3, engine="threads", **options) == whole
 
 
 def test_num_envs_does_not_change_the_result_with_row_seeds(tmp_path):
@@ -67,6 +77,17 @@ def test_rows_are_selected_only_if_no_other_tensor_has_them():
     assert world.select_rows(rows)
     assert torch.equal(world.state, first[rows])
     assert len(world.step(torch.zeros(2, dtype=torch.int64))[0]) == 2
+
+
+def test_a_world_whose_rows_were_removed_begins_again_with_all():
+    environment = find_environment(Config(env="escalade.worlds:CartPole", num_envs=4))
+    vector, slots = rollouts.make_vector(environment, 4), np.arange(4)
+    vector.reset(slots, slots)
+    world = opened(environment, shared=True)
+    assert opened(environment) is not world
+    assert world.select(torch.tensor([0, 2]))
+    assert len(vector.step(slots, np.zeros(4, np.int64))[1]) == 4
+    vector.close()
 
 
 def test_a_world_is_trained_evaluated_and_exported_like_any_environment(tmp_path):

@@ -31,13 +31,13 @@ class WorldRollouts:
 
     def __init__(self, setup: RolloutSetup) -> None:
         self.environment = setup.environment
-        self.world = opened(setup.environment)
-        self.world.users += 1
+        self.world = opened(setup.environment)  # its own: threads step theirs at the same time
         self.rows = self.world.num_envs
         self.actor = make_actor(setup, self.rows)
         space = setup.environment.observation_space
         self._scaled = is_image(space) and not setup.normalize_images
         self.record = RecordType(0, moments_size(space, setup.normalize_images))
+        self.world.users += 1
 
     def info(self) -> dict[str, Any]:
         """Return the facts about a worker that the trainer needs."""
@@ -147,8 +147,11 @@ def supports(environment: Environment) -> bool:
 
 
 def make_vector(environment: Environment, slots: int) -> WorldVector:
-    """Return the world as slots that begin together, one per episode, for random play."""
-    return WorldVector(opened(environment))
+    """Return the world as slots that begin together, one per episode, for random play.
+
+    Rollouts may use the same world, because some simulators allow only one in a process.
+    """
+    return WorldVector(opened(environment, shared=True))
 
 
 class WorldVector:
@@ -163,16 +166,13 @@ class WorldVector:
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
         """Begin all episodes, and return the observations of these slots."""
-        self._seeds = np.resize(seeds, self.slots)
-        return self._array(self._world.reset(self._seeds, int(seeds[0])))[slots]
+        return self._array(self._world.reset(np.resize(seeds, self.slots), int(seeds[0])))[slots]
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """Advance all episodes by one step, and return the results of these slots."""
         taken = torch.from_numpy(np.resize(actions, (self.slots, *actions.shape[1:])))
-        if self._world.rows < self.slots:  # rollouts have removed rows since
-            self._world.reset(self._seeds, int(self._seeds[0]))
         turn = self._world.step(taken.to(self._world.device))
         return tuple(self._array(part)[slots] for part in turn)  # type: ignore[return-value]
 

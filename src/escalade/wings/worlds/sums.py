@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from escalade.policies.normalizer import Normalization
+from escalade.support.arrays import precision
 
 
 class Sums:
@@ -161,8 +162,3 @@ def flat(observations: Tensor) -> Tensor:
     """Return observations as vectors, shape (rows, size): float64 if they are, else float32."""
     seen = observations.reshape(len(observations), -1)
     return seen if seen.dtype == torch.float64 else seen.to(torch.float32)
-
-
-def precision(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 on Apple's GPUs, which do not have it."""
-    return torch.float32 if device.type == "mps" else torch.float64

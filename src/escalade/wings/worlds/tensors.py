@@ -14,7 +14,7 @@ from escalade.envs.actions import ActionMap
 from escalade.errors import InputError
 from escalade.perturbation import Stream, shared_center
 from escalade.perturbation.address import hash64
-from escalade.perturbation.device import uniforms
+from escalade.perturbation.device import gumbels, normals
 from escalade.policies.drawing import TEMPERATURE
 from escalade.policies.modules import State, first_states, is_stateful, map_state
 from escalade.policies.networks import layout_of
@@ -43,15 +43,14 @@ class TensorActor:
     selects = False
 
     def __init__(self, setup: RolloutSetup, rows: int, device: torch.device) -> None:
-        if setup.action_noise and setup.actions.continuous:
-            raise InputError(f"`action_noise` does nothing on the `device` {device}: leave it out")
         assert isinstance(setup.network, TorchNetwork)
         module = copy_module(setup.network.module).to(device)
         self._held = HeldModule(module, layout_of(module), setup.perturbation)
         self._stateful = is_stateful(module)
         self._rows, self._device = rows, device
         self._map = action_map(setup.actions, device)
-        self._draw = setup.actions.draws
+        noisy = setup.actions.draws or (setup.action_noise and setup.actions.continuous)
+        self._noise = OutputNoise(setup, rows, device) if noisy else None
 
     def begin(self, job: EpisodeJob) -> None:
         self._job = job
@@ -70,18 +69,12 @@ class TensorActor:
             assert job.population is not None
             self._members = Members(self._held, job.population, members)
         self._states = self._first(seeds) if self._stateful else None
-        if self._draw:
-            drawn = np.zeros(self._rows)
-            drawn[: len(items)] = items < job.drawn_items
-            self._scale = torch.from_numpy(drawn * TEMPERATURE).to(self._device, torch.float32)[:, None]
-            keys = hash64(int(Stream.CHOICE), seeds).view(np.int64)
-            self._keys = torch.from_numpy(keys).to(self._device)
+        if self._noise is not None:
+            self._noise.load(job, items, seeds)
 
     def __call__(self, seen: Tensor, step: int) -> Tensor:
         raw = self._forward(seen)
-        if self._draw:
-            raw = raw + self._scale * gumbels(self._keys, step, raw.shape[1])
-        return self._map(raw)
+        return self._map(raw if self._noise is None else self._noise(raw, step))
 
     def select(self, rows: Numbers, moved: bool) -> None:
         """Do nothing: the episodes of a member stay together."""
@@ -121,9 +114,30 @@ def _part(state: State, grid: tuple[int, int]) -> State:
     return map_state(lambda part: part.reshape(*grid, *part.shape[1:]), state)
 
 
-def gumbels(keys: Tensor, step: int, count: int) -> Tensor:
-    """Return standard Gumbel numbers by address, shape (rows, count): those of the CPU in float32."""
-    return -torch.log(-torch.log(uniforms(keys, step, count) + 2.0**-25))
+class OutputNoise:
+    """Noise on outputs by address, as :class:`~escalade.rollout.exploration.Exploration` has it.
+
+    Outputs of Discrete actions are sampled; those of Box actions have the noise ``action_noise``.
+    """
+
+    def __init__(self, setup: RolloutSetup, rows: int, device: torch.device) -> None:
+        self._draws = setup.actions.draws
+        self._deviation = TEMPERATURE if self._draws else setup.action_noise
+        self._numbers, self._stream = (gumbels, Stream.CHOICE) if self._draws else (normals, Stream.ACTION)
+        self._rows, self._device = rows, device
+
+    def load(self, job: EpisodeJob, items: Numbers, seeds: Numbers) -> None:
+        """Assign the rows 0, 1, ... to these items of the job. ``seeds`` has one for each row."""
+        scale = np.zeros((self._rows, 1), np.float32)
+        noisy = items < (job.drawn_items if self._draws else job.training_items)
+        scale[: len(items), 0] = self._deviation * noisy
+        self._scale = torch.from_numpy(scale).to(self._device)
+        keys = hash64(int(self._stream), seeds).view(np.int64)
+        self._keys = torch.from_numpy(keys).to(self._device)
+
+    def __call__(self, raw: Tensor, step: int) -> Tensor:
+        """Return the changed outputs, shape (rows, outputs), of this step."""
+        return raw + self._scale * self._numbers(self._keys, step, raw.shape[1])
 
 
 def action_map(actions: ActionMap, device: torch.device) -> Callable[[Tensor], Tensor]:

@@ -68,11 +68,12 @@ class World:
         self.max_episode_steps = None if limit is None else int(limit)
         self._shape: torch.Size | None = None
         self.rows = num_envs  # that are stepped: see `select`
+        self.key = _key(environment)
         self.users = 0
 
     def reset(self, seeds: NDArray[np.int64], seed: int) -> Tensor:
         """Begin all episodes, each with its own of ``seeds``, shape (num_envs,), or all with ``seed``."""
-        self.rows = self.num_envs
+        self.rows, self._begun = self.num_envs, (seeds, seed)
         own = torch.from_numpy(seeds).to(self.device) if self.row_seeds else seed
         with self._guarded("failed in reset(seed=...)"):
             if not self.row_seeds:
@@ -81,7 +82,9 @@ class World:
         return self._seen(found[0] if isinstance(found, tuple) else found)
 
     def step(self, actions: Tensor) -> Turn:
-        """Advance all episodes by one step."""
+        """Advance all episodes by one step. Begin again if another user has removed rows."""
+        if len(actions) > self.rows:
+            self.reset(*self._begun)
         with self._guarded("raised"):
             observations, rewards, ended, *more = self.made.step(actions)
         if len(more) == 2:
@@ -197,26 +200,39 @@ def _policy_part(parts: Mapping[str, Any]) -> Any:
     )
 
 
-_open: dict[Any, World] = {}
+_open: list[World] = []
 """Open worlds of this process: some take a minute to create."""
 
 
-def opened(environment: Environment) -> World:
-    """Return the open world of an environment, or open it and close all unused ones."""
-    spec, rows = environment.spec, environment.num_envs
-    assert rows is not None
-    key = (spec.id, spec.entry_point, repr(environment.kwargs), environment.device, rows)
-    if key not in _open:
-        for other in [other for other, world in _open.items() if not world.users]:
-            _open.pop(other).close()
-        _open[key] = World(environment, rows)
-    return _open[key]
+def opened(environment: Environment, *, shared: bool = False) -> World:
+    """Return an open world of an environment, or open it and close all unused ones.
+
+    A world with ``users`` is returned only if ``shared``. The caller counts itself as a user.
+    """
+    for world in _open:
+        if world.key == _key(environment) and (shared or not world.users):
+            return world
+    for world in [world for world in _open if not world.users]:
+        _close(world)
+    assert environment.num_envs is not None
+    _open.append(World(environment, environment.num_envs))
+    return _open[-1]
 
 
 def release(world: World) -> None:
     """Release a world. It is closed when its last user releases it."""
     world.users -= 1
     if not world.users:
-        for key in [key for key, other in _open.items() if other is world]:
-            del _open[key]
-        world.close()
+        _close(world)
+
+
+def _close(world: World) -> None:
+    _open.remove(world)
+    world.close()
+
+
+def _key(environment: Environment) -> tuple[Any, ...]:
+    """Return what worlds that can replace each other have in common."""
+    spec = environment.spec
+    kwargs = repr(environment.kwargs)
+    return spec.id, spec.entry_point, kwargs, environment.device, environment.num_envs
