@@ -1,5 +1,6 @@
 """Batched worlds in torch: classic control, and the base of worlds of your own."""
 
 from escalade.wings.worlds.classic import Acrobot, CartPole, MountainCar, Pendulum, TorchWorld
+from escalade.wings.worlds.walker import Walker
 
-__all__ = ["Acrobot", "CartPole", "MountainCar", "Pendulum", "TorchWorld"]
+__all__ = ["Acrobot", "CartPole", "MountainCar", "Pendulum", "TorchWorld", "Walker"]

@@ -65,7 +65,10 @@ class One(gymnasium.Env[Any, Any]):
         if render_mode is not None and not callable(getattr(world.made, "render", None)):
             raise InputError(f"world {world.id} cannot be rendered; it has no `render` method")
         self.render_mode = render_mode
-        self.metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
+        self.metadata = {
+            "render_modes": ["rgb_array"],
+            "render_fps": getattr(world.made, "render_fps", 50),
+        }
         self.observation_space, self.action_space = world.spaces()
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[NDArray[Any], dict[str, Any]]:
