@@ -207,7 +207,7 @@ def summary(run: Path) -> dict[str, Any]:
     return json.loads((run / "summary.json").read_text())
 
 
-def bits(run: Path) -> str:
+def final_digest(run: Path) -> str:
     """Return the digest of the final center and normalizer."""
     return summary(run)["params_sha256"]
 

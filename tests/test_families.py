@@ -4,7 +4,7 @@ import signal
 
 import numpy as np
 import pytest
-from tests.commands import bits, running
+from tests.commands import final_digest, running
 
 import escalade
 from escalade.config.conversion import toml_text
@@ -101,7 +101,7 @@ def test_results_are_identical_with_workers_killed_and_resumed(family, tmp_path)
     generations = killed(tmp_path / "parts", family) + 1
     escalade.resume(tmp_path / "parts", generations=generations, workers=1, verbose=False)
     whole = trained(tmp_path / "whole", family, workers=0, generations=generations)
-    assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
+    assert final_digest(tmp_path / "parts") == final_digest(tmp_path / "whole")
     config = read_config(RunFolder.open(tmp_path / "whole"))
     assert config.backend == FAMILIES[family]["backend"]
     assert config.frame_stack == FAMILIES[family].get("frame_stack", 1)

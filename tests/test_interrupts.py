@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.commands import bits, running, summary, temporary_files, wait_until
+from tests.commands import final_digest, running, summary, temporary_files, wait_until
 
 import escalade
 from escalade.cli.main import main
@@ -177,7 +177,9 @@ def test_no_process_outlives_a_finished_run_and_its_result_equals_the_librarys(t
     with running(*arguments, cwd=tmp_path) as process:
         assert process.wait() == 0
         left_clean(process, run, before)
-    assert bits(run) == bits(escalade.train("CartPole-v1", generations=2, **LIBRARY).folder.path)
+    assert final_digest(run) == final_digest(
+        escalade.train("CartPole-v1", generations=2, **LIBRARY).folder.path
+    )
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +215,7 @@ def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(damage, message,
     out = capsys.readouterr().out
     assert message in out
     assert "after generation 3" in out
-    assert bits(run) == bits(finished)
+    assert final_digest(run) == final_digest(finished)
     assert rows(run) == 4
     assert read(run / "checkpoints" / "generation-000004.safetensors")
 

@@ -9,7 +9,7 @@ import signal
 
 import numpy as np
 import pytest
-from tests.commands import bits, command, running, summary, temporary_files, wait_until
+from tests.commands import command, final_digest, running, summary, temporary_files, wait_until
 
 import escalade
 from escalade.engines.processes import ProcessEngine
@@ -81,7 +81,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(options, tmp_path):
     trained(tmp_path / "parts", env, 2 * several, generations=2, **options)
     for generations, workers in ((3, 1 * several), (4, 0)):
         escalade.resume(tmp_path / "parts", generations=generations, workers=workers, verbose=False)
-    assert bits(tmp_path / "parts") == bits(tmp_path / "whole")
+    assert final_digest(tmp_path / "parts") == final_digest(tmp_path / "whole")
     policies = [
         sorted(path.name for path in (tmp_path / run).glob("*.safetensors")) for run in ("parts", "whole")
     ]
@@ -125,7 +125,7 @@ def test_a_run_killed_and_resumed_repeatedly_equals_an_uninterrupted_one(tmp_pat
     trained(
         tmp_path / "whole", "CartPole-v1", 0, "auto", max_episode_steps=30, eval_every=5, generations=length
     )
-    assert bits(run) == bits(tmp_path / "whole")
+    assert final_digest(run) == final_digest(tmp_path / "whole")
     assert progress_rows(run) == length
     assert temporary_files(run) == []
 
@@ -165,7 +165,7 @@ def test_killed_workers_do_not_change_the_result(tmp_path, monkeypatch):
     monkeypatch.setattr(ProcessEngine, "run", harassed)
     trained(tmp_path / "harassed", env, 2, **options)
     assert len(deaths) >= 4
-    assert bits(tmp_path / "harassed") == bits(tmp_path / "calm")
+    assert final_digest(tmp_path / "harassed") == final_digest(tmp_path / "calm")
     assert summary(tmp_path / "harassed")["workers"] == 2
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from tests.commands import DEADLINE
-from tests.told import Told
+from tests.recording import Recording
 from torch import nn
 
 import escalade
@@ -438,7 +438,7 @@ def test_verbose_prints_progress(capsys):
 
 
 def test_recorders_receive_every_row_and_are_closed():
-    recorder = Told()
+    recorder = Recording()
     result = evolve(network(), loss, recorders=[recorder], **QUICK)
     assert tuple(recorder.rows) == result.history
     assert recorder.closed == 1

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from tests.commands import bits, command
+from tests.commands import command, final_digest
 from tests.environments import Offset, Tiny, Walk
 
 import escalade
@@ -107,9 +107,9 @@ def test_class_wrapper_and_strategy_named_on_the_command_line_resume_identically
     }
     half = train(tmp_path / "half", **options)
     whole = escalade.resume(half, generations=4, verbose=False)
-    assert whole.summary["params_sha256"] == bits(tmp_path / "run")
+    assert whole.summary["params_sha256"] == final_digest(tmp_path / "run")
     other = train(tmp_path / "other", generations=4, **options | {"strategy_options": {}})
-    assert other.summary["params_sha256"] != bits(tmp_path / "run")
+    assert other.summary["params_sha256"] != final_digest(tmp_path / "run")
     assert RunFolder(tmp_path / "run").checkpoints.generations()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from tests.environments import Walk
-from tests.told import Told
+from tests.recording import Recording
 
 import escalade
 from escalade import EnvironmentFailure, InputError
@@ -102,7 +102,7 @@ def test_more_than_a_tenth_of_failures_in_evaluations_ends_the_run(target, tmp_p
 
 
 def test_a_solved_run_reports_failed_confirmation_episodes(tmp_path):
-    recorder = Told()
+    recorder = Recording()
     run = frail(tmp_path / "run", 4, target_return=-1000.0, eval_episodes=1, recorders=[recorder])
     assert run.summary["solved"]
     failed = run.summary["eval_failed"]

@@ -9,10 +9,10 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from tests.commands import bits
+from tests.commands import final_digest
 from tests.environments import ACTIONS, OBSERVATIONS, PARTS
 from tests.own_code import Features
-from tests.told import Told
+from tests.recording import Recording
 from torch import nn
 
 import escalade
@@ -147,7 +147,7 @@ def test_a_users_module_trains_through_torch_func(tmp_path):
 
 
 def test_recorders_and_callbacks_receive_every_generation(tmp_path):
-    recorder, views = Told(), []
+    recorder, views = Recording(), []
     run = escalade.train(
         "CartPole-v1",
         recorders=[recorder],
@@ -223,7 +223,7 @@ def test_a_custom_network_replaces_the_presets_policy_and_its_config_reproduces_
     assert (config["policy"], config["hidden"], config["init"]) == ("mlp", None, "normc")
     assert (config["strategy"], str(config["population"])) == ("ars", "32")  # the preset's
     again = config | {"run_dir": tmp_path / "again", "preset": None, "verbose": False}
-    assert bits(escalade.train(network=begun(), **again).folder.path) == bits(run.folder.path)
+    assert final_digest(escalade.train(network=begun(), **again).folder.path) == final_digest(run.folder.path)
 
 
 def test_resuming_a_named_policy_rejects_a_network(tmp_path):

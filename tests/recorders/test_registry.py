@@ -4,7 +4,7 @@ import sys
 import types
 
 import pytest
-from tests.told import Told
+from tests.recording import Recording
 from torch import nn
 
 import escalade
@@ -63,13 +63,13 @@ def replaced(run):
 
 
 def test_recorders_receive_the_options_of_evolve(tmp_path, monkeypatch):
-    told = {}
+    received = {}
 
     def start(run):
-        told.update(run.options)
-        return Told()
+        received.update(run.options)
+        return Recording()
 
     monkeypatch.setitem(sys.modules, "its_recorder", types.SimpleNamespace(start=start))
     options = {"population": 6, "generations": 1, "sigma": 0.2, "run_dir": tmp_path / "run"}
     escalade.evolve(nn.Linear(2, 1), lambda module: 1.0, recorders=["its_recorder:start"], **options)
-    assert (told["population"], told["sigma"], told["strategy"]) == (6, 0.2, "openai-es")
+    assert (received["population"], received["sigma"], received["strategy"]) == (6, 0.2, "openai-es")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.recorders.test_progress_file import row
-from tests.told import Told
+from tests.recording import Recording
 
 import escalade
 from escalade import InputError
@@ -84,10 +84,12 @@ def test_cluster_notes_are_limited_in_rate(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "_LEAST_SECONDS", -1.0)
     monkeypatch.setattr(workers, "_SHARE", math.inf)
     monkeypatch.setattr(workers, "_NOTE_SECONDS", -1.0)
-    told = Told()
-    file = WorkersFile(tmp_path / "workers.csv", report, [told])
+    recording = Recording()
+    file = WorkersFile(tmp_path / "workers.csv", report, [recording])
     file.generation(row(2))
     file.close()
     line = (tmp_path / "workers.csv").read_text().splitlines()[1]
     assert line == "2,10.0.0.1,4,2.0,10.0,2000.0,1,0,0.25"
-    assert told.notes == ["cluster: 2 nodes, 6 workers, 3,000 steps/s, idle 17%, 1 chunks lost, 1 repeated"]
+    assert recording.notes == [
+        "cluster: 2 nodes, 6 workers, 3,000 steps/s, idle 17%, 1 chunks lost, 1 repeated"
+    ]

@@ -65,7 +65,7 @@ def test_a_damaged_summary_is_ignored(damage, run, capsys):
     run.summary.write_text(DAMAGES[damage](run.summary.read_text()))
     assert run.read_summary() == {}
     assert cli.main(["watch", "--once", "run"]) == 1
-    assert "without writing a summary; to resume: escalade resume" in capsys.readouterr().out
+    assert "without writing a summary; resume with: escalade resume" in capsys.readouterr().out
     assert cli.main(["compare", "run"]) == 0
 
 

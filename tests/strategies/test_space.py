@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.told import Told
+from tests.recording import Recording
 
 import escalade
 from escalade.errors import InputError
@@ -22,11 +22,11 @@ def noise(x):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_search_without_information_stays_as_wide_as_its_box(strategy):
-    told = Told()
+    recording = Recording()
     found = escalade.optimize(
-        noise, np.full(3, 0.5), strategy, bounds=(0, 1), population=12, budget=4000, recorders=[told]
+        noise, np.full(3, 0.5), strategy, bounds=(0, 1), population=12, budget=4000, recorders=[recording]
     )
-    assert max(row.sigma for row in told.rows) <= 1 + 1e-12
+    assert max(row.sigma for row in recording.rows) <= 1 + 1e-12
     assert found.stop_reason != "tolxup"
 
 

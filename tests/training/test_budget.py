@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.commands import bits
+from tests.commands import final_digest
 from tests.environments import Walk  # noqa: F401 - registers the environments
 
 import escalade
@@ -79,7 +79,7 @@ def test_run_cut_inside_an_episode_resumes_bit_identically(where, tmp_path, monk
     spent = cut.summary["seconds"]
     marker.unlink()
     resumed = escalade.resume(run, seconds=None, generations=5, verbose=False, **where)
-    assert bits(run) == whole.summary["params_sha256"]
+    assert final_digest(run) == whole.summary["params_sha256"]
     assert resumed.summary["eval_return_mean"] == whole.summary["eval_return_mean"]
     assert resumed.summary["seconds"] > spent  # the time of the discarded generation counts
 

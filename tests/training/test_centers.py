@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.commands import bits
+from tests.commands import final_digest
 
 import escalade
 from escalade import InputError
@@ -93,7 +93,7 @@ def test_any_strategy_is_bit_identical_in_workers_and_after_a_resume(strategy, t
     one = trained(tmp_path / "one", strategy=strategy)
     trained(tmp_path / "two", strategy=strategy, workers=2, generations=4)
     escalade.resume(tmp_path / "two", generations=7, workers=1, verbose=False)
-    assert bits(tmp_path / "two") == bits(one.folder.path)
+    assert final_digest(tmp_path / "two") == final_digest(one.folder.path)
     for name, part in saved(tmp_path / "one").items():
         np.testing.assert_array_equal(part, saved(tmp_path / "two")[name], err_msg=name)
     columns = [read_progress(RunFolder.open(tmp_path / run).progress)["center"] for run in ("one", "two")]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.told import Told
+from tests.recording import Recording
 from torch import nn
 
 import escalade
@@ -33,13 +33,13 @@ class Run:
     """A run of the loop over a policy, assembled by hand as in api/train.py."""
 
     def __init__(self, config, folder):
-        self.told, self.folder, self.config = Told(), folder, config
+        self.recording, self.folder, self.config = Recording(), folder, config
         spec = policy_spec(config)
         self.engine, self.interrupts = spec.engine(), Interrupts()
         self.objective = spec.objective(self.engine, self.interrupts, folder)
         decided = (spec.strategy, spec.limits, spec.eval_every, self.interrupts)
         saver = saving.Saver(folder, spec.snapshot_every)
-        self.loop = Loop(self.objective, *decided, recorders=[self.told], saver=saver)
+        self.loop = Loop(self.objective, *decided, recorders=[self.recording], saver=saver)
 
     def __call__(self):
         with self.interrupts:
@@ -59,7 +59,7 @@ def make(tmp_path):
     def run(**options):
         config = Config(**(TINY | options), run_dir=str(tmp_path / f"run{len(made)}"))
         made.append(Run(config, new_folder(config)))
-        return made[-1], made[-1].told
+        return made[-1], made[-1].recording
 
     yield run
     for one in made:
@@ -67,37 +67,39 @@ def make(tmp_path):
 
 
 def test_rows_count_generations_episodes_and_steps(make):
-    trainer, told = make(generations=5, episodes_per_member=2)
+    trainer, recording = make(generations=5, episodes_per_member=2)
     summary = trainer()
-    assert [row.generation for row in told.rows] == [1, 2, 3, 4, 5]
-    assert [row.episodes for row in told.rows] == [16, 32, 48, 64, 80]
-    steps = np.diff([0, *(row.env_steps for row in told.rows)])
-    np.testing.assert_allclose([row.episode_length_mean * 16 for row in told.rows], steps)
-    assert [row.eval_return_mean is not None for row in told.rows] == [True, False, True, False, True]
-    assert all((row.unperturbed_rank is None) == (row.eval_return_mean is None) for row in told.rows)
-    assert all(1 <= row.unperturbed_rank <= 9 for row in told.rows[::2])
-    for row in told.rows:
+    assert [row.generation for row in recording.rows] == [1, 2, 3, 4, 5]
+    assert [row.episodes for row in recording.rows] == [16, 32, 48, 64, 80]
+    steps = np.diff([0, *(row.env_steps for row in recording.rows)])
+    np.testing.assert_allclose([row.episode_length_mean * 16 for row in recording.rows], steps)
+    assert [row.eval_return_mean is not None for row in recording.rows] == [True, False, True, False, True]
+    assert all((row.unperturbed_rank is None) == (row.eval_return_mean is None) for row in recording.rows)
+    assert all(1 <= row.unperturbed_rank <= 9 for row in recording.rows[::2])
+    for row in recording.rows:
         assert row.return_min <= row.return_mean <= row.return_max
         assert row.update_ratio > 0
-    assert summary["env_steps"] == told.rows[-1].env_steps
+    assert summary["env_steps"] == recording.rows[-1].env_steps
     assert summary["episodes"] == 80
 
 
 def test_evaluation_longer_than_the_members_cap_is_not_ranked_among_them(make):
-    trainer, told = make(env="CartPole-v1", max_episode_steps=20, generations=3, eval_every=1, cutoff=5)
+    trainer, recording = make(env="CartPole-v1", max_episode_steps=20, generations=3, eval_every=1, cutoff=5)
     trainer()
-    assert [row.unperturbed_rank for row in told.rows] == [None, None, None]
-    assert not any("beats every member" in note for note in told.notes)
-    assert any("same fitness" in note for note in told.notes)  # every member survives five steps of CartPole
-    trainer, told = make(generations=1, cutoff=10_000)
+    assert [row.unperturbed_rank for row in recording.rows] == [None, None, None]
+    assert not any("beats every member" in note for note in recording.notes)
+    assert any(
+        "same fitness" in note for note in recording.notes
+    )  # every member survives five steps of CartPole
+    trainer, recording = make(generations=1, cutoff=10_000)
     trainer()
-    assert told.rows[0].unperturbed_rank is not None
+    assert recording.rows[0].unperturbed_rank is not None
 
 
 def test_normaliser_counts_population_steps_and_not_evaluations(make):
-    trainer, told = make(generations=3)
+    trainer, recording = make(generations=3)
     trainer()
-    assert trainer.objective.centers.normalizer.count == told.rows[-1].env_steps
+    assert trainer.objective.centers.normalizer.count == recording.rows[-1].env_steps
     plain, _ = make(generations=3, normalize_observations=False)
     plain()
     assert plain.objective.centers.normalizer.count == 0
@@ -123,39 +125,39 @@ def test_load_restores_the_saved_state(make):
 def test_all_equal_fitness_is_explained_and_leaves_the_centre(make):
     # One step with a constant reward, so all members are equal.
     options = {"env": "CartPole-v1", "max_episode_steps": 1, "generations": 3, "eval_every": 1}
-    trainer, told = make(**options)
+    trainer, recording = make(**options)
     before = copy_of_center(trainer.loop.strategy)
     trainer()
     np.testing.assert_array_equal(copy_of_center(trainer.loop.strategy), before)
-    assert all(row.update_ratio == 0 for row in told.rows)
-    notes = [note for note in told.notes if "same fitness" in note]
+    assert all(row.update_ratio == 0 for row in recording.rows)
+    notes = [note for note in recording.notes if "same fitness" in note]
     assert len(notes) == 1
     assert "larger sigma" in notes[0]
 
 
 def test_uninformative_gradient_is_explained_only_once(make):
-    trainer, told = make(generations=1, max_episode_steps=9)
+    trainer, recording = make(generations=1, max_episode_steps=9)
     for _ in range(100):
         trainer.loop.notes.explain_rank(1, np.arange(8.0), 8.0)
-    assert len(told.notes) == 3
-    assert "rank 1 of 9" in told.notes[0]
-    assert "(100 times so far)" in told.notes[-1]
+    assert len(recording.notes) == 3
+    assert "rank 1 of 9" in recording.notes[0]
+    assert "(100 times so far)" in recording.notes[-1]
     for evaluation in (6.5, 7.0):  # below or equal to a member
         trainer.loop.notes.explain_rank(1, np.arange(8.0), evaluation)
-    assert len(told.notes) == 3
+    assert len(recording.notes) == 3
     trainer.loop.notes.explain_rank(1, np.full(8, 3.0), 3.0)
-    assert "all members have the same fitness" in told.notes[-1]
+    assert "all members have the same fitness" in recording.notes[-1]
 
 
 def test_nonfinite_returns_are_reported_with_member_and_seed(make):
-    trainer, told = make(env="tests.environments:Diverges-v0", population=20, generations=4)
+    trainer, recording = make(env="tests.environments:Diverges-v0", population=20, generations=4)
     trainer()
-    note = next(note for note in told.notes if "returned nan" in note)
+    note = next(note for note in recording.notes if "returned nan" in note)
     assert "member" in note
     assert int(note.split("episode seed ")[1].split(")")[0]) % 5 == 0
     assert np.isfinite(copy_of_center(trainer.loop.strategy)).all()
     assert np.isfinite(trainer.objective.centers.normalizer.squares).all()
-    assert all(math.isfinite(row.return_mean) for row in told.rows)
+    assert all(math.isfinite(row.return_mean) for row in recording.rows)
 
 
 def judged(run, monkeypatch, evaluations, confirmations):
@@ -173,12 +175,12 @@ def judged(run, monkeypatch, evaluations, confirmations):
 
 
 def test_lucky_evaluation_does_not_count_as_solved(make, monkeypatch):
-    trainer, told = make(env="CartPole-v1", target_return=9.0, generations=2, eval_every=1)
+    trainer, recording = make(env="CartPole-v1", target_return=9.0, generations=2, eval_every=1)
     judged(trainer, monkeypatch, [100.0, 100.0], [1.0, 1.0])
     summary = trainer()
     assert not summary["solved"]
     said = "an evaluation of 100 was luck: the mean of 100 fresh episodes is 1"
-    assert [note for note in told.notes if note.endswith(said)]
+    assert [note for note in recording.notes if note.endswith(said)]
 
 
 def test_confirmation_stops_early_if_the_target_is_out_of_reach(make):
@@ -197,14 +199,14 @@ def test_confirmation_stops_early_if_the_target_is_out_of_reach(make):
 
 
 def test_generation_that_meets_the_target_is_recorded_without_an_update(make, monkeypatch):
-    trainer, told = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
+    trainer, recording = make(env="CartPole-v1", target_return=9.0, generations=9, eval_every=1)
     judged(trainer, monkeypatch, [1.0, 100.0], [50.0])
     before = []
     trainer.loop.callbacks = [lambda view: before.append(view.center)]
     summary = trainer()
-    assert (summary["solved"], summary["generations"], len(told.rows)) == (True, 2, 2)
+    assert (summary["solved"], summary["generations"], len(recording.rows)) == (True, 2, 2)
     np.testing.assert_array_equal(before[0], before[1])
-    assert told.rows[-1].update_ratio == 0
+    assert recording.rows[-1].update_ratio == 0
     progress = trainer.loop.progress
     assert progress.total.episodes == progress.updates.episodes + progress.solving.episodes == 16
     assert summary["eval_return_mean"] == 50.0
@@ -212,19 +214,19 @@ def test_generation_that_meets_the_target_is_recorded_without_an_update(make, mo
 
 @pytest.mark.parametrize(("answer", "reason"), [(True, "callback"), ("stopped", "stopped")])
 def test_callback_stops_a_run_with_a_reason(answer, reason, make):
-    trainer, told = make(generations=9)
+    trainer, recording = make(generations=9)
     trainer.loop.callbacks = [lambda view: None, lambda view: answer]
     assert trainer()["stop_reason"] == reason
-    assert len(told.rows) == 1
+    assert len(recording.rows) == 1
 
 
 def test_evaluation_steps_are_counted_separately(make):
-    trainer, told = make(generations=4)
+    trainer, recording = make(generations=4)
     summary = trainer()
     assert (
-        summary["eval_steps"] > told.rows[-1].eval_steps > 0
+        summary["eval_steps"] > recording.rows[-1].eval_steps > 0
     )  # the last evaluation comes after the last row
-    assert summary["env_steps"] == told.rows[-1].env_steps
+    assert summary["env_steps"] == recording.rows[-1].env_steps
     assert trainer.loop.progress.total.eval_episodes == 3 * 3
 
 
@@ -269,15 +271,15 @@ def test_resumed_run_restores_the_best_policy_of_its_checkpoint(tmp_path):
 
 
 def test_interrupt_saves_the_completed_generations(make):
-    trainer, told = make(generations=50)
-    told_generation = told.generation
+    trainer, recording = make(generations=50)
+    recorded = recording.generation
 
     def interrupt(row):
-        told_generation(row)
+        recorded(row)
         if row.generation == 4:
             trainer.loop.interrupts.requested = True
 
-    told.generation = interrupt
+    recording.generation = interrupt
     summary = trainer()
     assert (summary["stop_reason"], summary["generations"]) == ("interrupted", 4)
     assert trainer.folder.checkpoints.generations()[-1] == 4
@@ -352,14 +354,14 @@ def test_run_ends_if_all_returns_are_nan(make):
 
 
 def test_environment_with_state_across_episodes_is_noted_once(make):
-    run, told = make(env="tests.environments:Remembers-v0", generations=3)
+    run, recording = make(env="tests.environments:Remembers-v0", generations=3)
     run()
-    said = [note for note in told.notes if "carries state from one" in note]
+    said = [note for note in recording.notes if "carries state from one" in note]
     assert len(said) == 1
     assert "`fresh_environments`" in said[0]
-    fresh, told = make(env="tests.environments:Remembers-v0", generations=2, fresh_environments=True)
+    fresh, recording = make(env="tests.environments:Remembers-v0", generations=2, fresh_environments=True)
     fresh()
-    assert not any("carries state from one" in note for note in told.notes)
+    assert not any("carries state from one" in note for note in recording.notes)
 
 
 def test_one_generation_run_is_probed_before_it_is_resumed(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from tests.commands import bits
+from tests.commands import final_digest
 
 import escalade
 from escalade import InputError
@@ -46,7 +46,7 @@ def test_run_killed_before_its_first_checkpoint_has_no_policy(run, tmp_path):
     shutil.copy(run / "config.toml", folder)
     with pytest.raises(InputError, match=r"run has no policy yet; start the run with 'escalade resume .*'$"):
         escalade.evaluate(folder)
-    assert escalade.resume(folder, verbose=False).summary["params_sha256"] == bits(run)
+    assert escalade.resume(folder, verbose=False).summary["params_sha256"] == final_digest(run)
 
 
 @pytest.mark.parametrize(

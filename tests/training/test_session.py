@@ -3,7 +3,7 @@
 import gc
 
 import pytest
-from tests.commands import bits
+from tests.commands import final_digest
 from torch import nn
 
 import escalade
@@ -108,7 +108,7 @@ def test_saved_config_reproduces_the_run_despite_preset_defaults(flags, tmp_path
     tiny = ["--population", "4", "--strategy", "ars:top_directions=2", "--workers", "0", "--generations", "2"]
     assert cli.main(["train", "CartPole-v1", *flags, *tiny, "--run-dir", "first"]) == 0
     assert cli.main(["train", "--config", "first/config.toml", "--run-dir", "again"]) == 0
-    assert bits(tmp_path / "first") == bits(tmp_path / "again")
+    assert final_digest(tmp_path / "first") == final_digest(tmp_path / "again")
     first, again = ((tmp_path / run / "config.toml").read_text() for run in ("first", "again"))
     assert first.replace("/first", "/again") == again
 

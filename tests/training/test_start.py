@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from tests.commands import bits, command, summary
+from tests.commands import command, final_digest, summary
 from torch import nn
 
 import escalade
@@ -55,7 +55,7 @@ def test_command_records_its_starting_policy_and_no_longer_needs_the_file(
     )
     assert done.returncode == 0, done.stderr
     assert "starting from the policy of" in done.stdout
-    new, digest = tmp_path / "n", bits(first)
+    new, digest = tmp_path / "n", final_digest(first)
     assert summary(new)["start_sha256"] == digest
     assert read_config(RunFolder(new)).start_from == f"{tmp_path / 'old'}@{digest}"
     assert read_config(RunFolder(new)).hidden == (3,)  # like the old policy
@@ -71,7 +71,7 @@ def test_command_records_its_starting_policy_and_no_longer_needs_the_file(
     assert said.startswith("escalade: --from ")
     assert said.count("\n") == 1
     assert cli.main([*config, "--from", f"n:0@{digest}"]) == 0  # the same parameters, by digest
-    assert bits(tmp_path / "again") == bits(new)
+    assert final_digest(tmp_path / "again") == final_digest(new)
 
 
 @pytest.mark.parametrize("checkpoint", ["latest", "best", "2", "policy.safetensors"])

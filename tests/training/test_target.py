@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.told import Told
+from tests.recording import Recording
 
 import escalade
 from escalade.recorders import read_notes, read_progress
@@ -19,11 +19,11 @@ LUCKY = 11
 
 def chance(folder, **options):
     """Return a run whose returns do not depend on the policy, and its notes."""
-    told = Told()
+    recording = Recording()
     run = escalade.train(
-        "tests.environments:Chance-v0", run_dir=folder, recorders=[told], **(OPTIONS | options)
+        "tests.environments:Chance-v0", run_dir=folder, recorders=[recording], **(OPTIONS | options)
     )
-    return run, told.notes
+    return run, recording.notes
 
 
 @pytest.mark.parametrize("value", [0.42, 0.07, 1.13, -3.3])

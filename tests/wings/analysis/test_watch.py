@@ -83,7 +83,7 @@ def test_watch_reports_a_failed_run(tmp_path, capsys):
         )
     code, output = once(run, capsys)
     assert code == 1
-    assert "the run failed without writing a summary; to resume: escalade resume" in output
+    assert "the run failed without writing a summary; resume with: escalade resume" in output
 
 
 def test_a_folder_that_is_not_a_run_is_reported_in_one_line(tmp_path, capsys):
@@ -107,4 +107,4 @@ def test_watch_follows_a_minimizing_run_of_evolve(tmp_path, capsys):
     (tmp_path / "run" / "summary.json").unlink()
     code, output = once(tmp_path / "run", capsys)
     assert code == 1
-    assert "to resume: the same evolve with resume=True" in output
+    assert "resume with: the same evolve with resume=True" in output

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from tests.commands import ROOT, bits, command, hiding, wait_until
+from tests.commands import ROOT, command, final_digest, hiding, wait_until
 from tests.engines.test_processes import Squares
 
 from escalade import InputError, train
@@ -83,7 +83,7 @@ def test_results_on_one_and_three_nodes_are_identical_to_local_ones(env, backend
         options |= {"info_keys": "x_position", "behaviour": "info:x_position:every=20", "novelty": "nsr:k=2"}
     train(env, engine="local", workers=0, run_dir=str(tmp_path / "here"), **options)
     train(env, engine="ray", workers=count, run_dir=str(tmp_path / "there"), **options)
-    assert bits(tmp_path / "there") == bits(tmp_path / "here")
+    assert final_digest(tmp_path / "there") == final_digest(tmp_path / "here")
     columns = [read_progress(tmp_path / run / "progress.csv") for run in ("here", "there")]
     assert columns[0].get("x_position_mean") == columns[1].get("x_position_mean")
     with (tmp_path / "there" / "workers.csv").open(newline="") as file:
@@ -305,7 +305,7 @@ def test_a_detached_run_outlives_its_driver_and_resumes_from_storage(nodes, tmp_
     assert any(line.startswith("resuming ") for line in lines), (before, lines)
     train("CartPole-v1", engine="local", workers=0, generations=90, run_dir=str(tmp_path / "here"),
           verbose=False, **SMALL)  # fmt: skip
-    assert summary["params_sha256"] == bits(tmp_path / "here") == bits(far)
+    assert summary["params_sha256"] == final_digest(tmp_path / "here") == final_digest(far)
     with pytest.raises(InputError, match="the cluster has no run called first-run"):
         attach(name, lines.append, nodes.address)
 
@@ -321,5 +321,5 @@ def test_a_stopped_detached_run_is_saved(nodes, tmp_path):
         start_detached(config, str(tmp_path))
     summary = attach("endless", lambda line: None, nodes.address, stop=True)
     assert summary["stop_reason"] == "stopped"
-    assert summary["params_sha256"] == bits(tmp_path / name)
+    assert summary["params_sha256"] == final_digest(tmp_path / name)
     assert list((tmp_path / name / "checkpoints").glob("*.safetensors"))

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from tests.told import Told
+from tests.recording import Recording
 
 import escalade
 from escalade.errors import EnvironmentFailure, InputError
@@ -330,7 +330,7 @@ def test_the_time_limit_ends_the_search_after_or_inside_a_generation(monkeypatch
 
 
 def test_recorders_receive_rows_and_notes(capsys):
-    recorder = Told()
+    recorder = Recording()
     found = escalade.optimize(
         noisy, np.zeros(3), recorders=[recorder], budget=42, catch=True, restarts="ipop", tolerance=2.0
     )

@@ -144,5 +144,5 @@ def _end(watch: Watch, news: News) -> int:
             print_line(with_flags(line, {name: flag(name) for name in RESUMABLE}))
         return 0
     was = f"was killed ({news.process})" if news.state == "killed" else "failed without writing a summary"
-    print_line(f"the run {was}; to resume: {resuming(folder.path, is_evolved(folder))}")
+    print_line(f"the run {was}; resume with: {resuming(folder.path, is_evolved(folder))}")
     return 1

@@ -1,7 +1,7 @@
 """A recorder that stores the rows and notes of a run."""
 
 
-class Told:
+class Recording:
     """Stores rows and notes in order, and counts calls of ``close``."""
 
     def __init__(self):
