@@ -120,15 +120,19 @@ BUILT = [
 ]
 
 # Commands by the packages that are missing.
+# Commands without these packages. Training is refused before its first line is printed.
 MISSING = {
-    ("mujoco", "Box2D", "envpool", "matplotlib", "imageio"): [
-        ("train HalfCheetah-v5", ["HalfCheetah-v5", "the extra 'mujoco' of escalade"]),
-        ("train LunarLander-v3", ["LunarLander-v3", "the extra 'box2d' of escalade"]),
-        ("train ENV --backend envpool", ["envpool", "the extra 'envpool' of escalade"]),
+    ("mujoco", "Box2D", "envpool", "ale_py", "matplotlib", "imageio", "wandb", "ray"): [
+        ("train HalfCheetah-v5", ["HalfCheetah-v5 needs mujoco; install the extra 'mujoco' of escalade"]),
+        ("train LunarLander-v3", ["LunarLander-v3 needs Box2D; install the extra 'box2d' of escalade"]),
+        ("train ALE/Pong-v5", ["ALE/Pong-v5 needs ale_py; install the extra 'atari' of escalade"]),
+        ("train ENV --backend envpool", ["--backend: EnvPool needs envpool; install the extra 'envpool'"]),
+        ("train ENV --engine ray", ["--engine: a Ray cluster needs ray; install the extra 'ray'"]),
+        ("train ENV --recorder wandb", ["needs wandb; install the extra 'wandb' of escalade"]),
         ("plot RUN", ["matplotlib", "the extra 'plot' of escalade"]),
         ("render RUN", ["imageio", "the extra 'video' of escalade"]),
     ],
-    ("pygame",): [("render RUN --output x.gif", ["the extra 'classic' of escalade"])],
+    ("pygame",): [("render RUN --output x.gif", ["needs pygame; install the extra 'classic' of escalade"])],
 }
 
 # Runs several commands in sequence, and prints the exit code and output of each.
@@ -240,6 +244,7 @@ def test_missing_packages_are_named_with_their_extra(packages, place, tmp_path):
     done = subprocess.run(script, capture_output=True, text=True, check=True, timeout=DEADLINE, **how)
     for (_, fragments), ended in zip(MISSING[packages], json.loads(done.stdout), strict=True):
         assert wrong(subprocess.CompletedProcess((), *ended), fragments) == ""
+        assert ended[1] == ""
 
 
 LONG = "n" * 300

@@ -21,7 +21,7 @@ def test_a_missing_package_is_named(env, monkeypatch):
     missing = ("ale_py", "pybullet_envs_gymnasium")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else real(name))
     with pytest.raises(
-        InputError, match=rf"needs a package; install the extra '{FAMILIES[env]}' of escalade"
+        InputError, match=rf"{env} needs \w+; install the extra '{FAMILIES[env]}' of escalade"
     ):
         resolve(env)
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.engines.fork_server import warm_up
+from escalade.engines.registry import ENGINES
+from escalade.envs.backends import BACKENDS
 from escalade.envs.mujoco.tasks import TASKS
+from escalade.envs.providers import check_packages
 from escalade.errors import InputError
+from escalade.recorders.registry import RECORDERS
 from escalade.storage.run_folder import RunFolder
 from escalade.support.numbers import counted, number
 from escalade.support.output import print_line
+from escalade.support.registry import Entry
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,7 +27,18 @@ _LIMITS = ("generations", "env_steps", "seconds", "target_return")
 
 
 def announce(config: Config) -> None:
-    """Print the first line of a run."""
+    """Print the first line of a run.
+
+    Raises:
+        InputError: a package is missing that the environment or an option needs.
+    """
+    check_packages(config.env)
+    chosen: list[tuple[str, str, Mapping[str, Entry]]] = [("backend", config.backend, BACKENDS)]
+    chosen += [("engine", config.engine, ENGINES)] if config.worker_count else []
+    chosen += [("recorder", name, RECORDERS) for name in config.recorder]
+    for option, name, registry in chosen:
+        if name in registry:
+            registry[name].check_installed(option)
     print_line(opening(config))
 
 
@@ -33,7 +50,7 @@ def announce_resumed(folder: RunFolder, changes: dict[str, Any]) -> Config | Non
         then resumes from the config in its checkpoints.
 
     Raises:
-        InputError: a change is invalid.
+        InputError: a change is invalid, or a package is missing.
     """
     try:
         config = read_config(folder)

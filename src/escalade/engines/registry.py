@@ -18,8 +18,10 @@ ENGINES: Final[dict[str, Entry]] = {
     "local": Entry("processes of this machine", "escalade.engines.processes:ProcessEngine"),
     "threads": Entry("threads of this process", "escalade.engines.threads:start"),
     "ray": Entry(
-        "a cluster",
+        "a Ray cluster",
         "escalade.wings.cluster.ray.engine:start",
+        packages=("ray",),
+        extra="ray",
         options=frozenset({"worker_resources"}),
     ),
 }

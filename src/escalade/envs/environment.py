@@ -23,7 +23,7 @@ from escalade.envs.objects import Bullet, EarlyEnd, is_bullet
 from escalade.envs.pixels.frames import Frames
 from escalade.envs.pixels.wrappers import frame_limit, is_atari
 from escalade.envs.process import closed_at_end, closed_on_error, headless, mujoco_quiet, quiet
-from escalade.envs.providers import pip_line
+from escalade.envs.providers import lacking
 from escalade.envs.spaces import check_observation_space, plain
 from escalade.envs.structured import readable
 from escalade.envs.wrapping import Wrapper, find, info_number, wrap
@@ -273,14 +273,14 @@ def _first(bare: Environment, env_id: str) -> tuple[Environment, gymnasium.Env[A
     except InputError:
         raise
     except error.DependencyNotInstalled as problem:
-        raise InputError(f"environment {env_id} needs a package; {pip_line(spec, problem)}") from problem
+        raise InputError(f"environment {env_id} {lacking(spec, problem)}") from problem
     except (ImportError, error.DeprecatedEnv) as problem:
         # Gymnasium registers a function of gymnasium.envs for environments that it has removed.
         known = is_gymnasiums_own(spec) or _module_of(spec) == "gymnasium.envs"
         world = find_world(spec.id) if known else None
         if world is not None:
             return _first(replace(bare, spec=world), env_id)
-        raise InputError(f"environment {env_id} cannot be made: {pip_line(spec, problem)}") from problem
+        raise InputError(f"environment {env_id} {lacking(spec, problem)}") from problem
     except (Exception, SystemExit) as problem:
         if isinstance(problem, TypeError) and str(problem).startswith(_NO_ENV):
             entry: Any = spec.entry_point

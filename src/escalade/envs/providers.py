@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import re
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from escalade.envs.process import quiet
-from escalade.errors import InputError
-from escalade.support.imports import install
+from escalade.support.imports import check_installed, install, missing
 from escalade.support.shared import without_warnings
 
 _PROVIDERS = {
@@ -24,7 +22,7 @@ _PROVIDERS = {
 def register_all() -> None:
     """Import all installed packages that register environments."""
     for package in _PROVIDERS:
-        if importlib.util.find_spec(package) is not None:
+        if not missing(package):
             with quiet():
                 importlib.import_module(package)
 
@@ -39,29 +37,43 @@ def register(env_id: str) -> None:
         return
     for package, (extra, ids) in _PROVIDERS.items():
         sure = ids.match(env_id) is not None
-        if importlib.util.find_spec(package) is None:
-            if sure:
-                raise InputError(f"environment {env_id} needs a package; {install(extra)}")
-        elif sure or package == "ale_py":  # older ids of Atari, such as Pong-v4, do not match the pattern
+        if sure:
+            check_installed(f"environment {env_id}", extra, package)
+        if sure or (package == "ale_py" and not missing(package)):  # Pong-v4 does not match
             with without_warnings():
                 importlib.import_module(package)
 
 
 _EXTRAS = {
-    "mujoco": "gymnasium.envs.mujoco",
-    "box2d": "gymnasium.envs.box2d",
-    "classic": "gymnasium.envs.classic_control",
-    "pybullet": "pybullet_envs_gymnasium",
+    "mujoco": ("gymnasium.envs.mujoco", ("mujoco", "imageio")),
+    "box2d": ("gymnasium.envs.box2d", ("Box2D", "pygame")),
+    "classic": ("gymnasium.envs.classic_control", ("pygame",)),
+    "pybullet": ("pybullet_envs_gymnasium", ("pybullet",)),
 }
-"""Packages whose environments need each of Escalade's extras."""
+"""The module of the environments that need each extra, and the packages that it installs."""
 
 
-def pip_line(spec: EnvSpec, problem: Exception) -> str:
-    """Return the command that installs the missing package of an environment."""
+def check_packages(env_id: str) -> None:
+    """Check that the packages are installed that steps of an environment need, as far as its id implies them.
+
+    Raises:
+        InputError: a package is missing; the message contains the command that installs it.
+    """
+    for package, (extra, ids) in _PROVIDERS.items():
+        if ids.match(env_id):
+            check_installed(f"environment {env_id}", extra, package)
+    spec = gymnasium.registry.get(env_id)
+    for extra in ("mujoco", "box2d"):
+        place, packages = _EXTRAS[extra]
+        if spec is not None and str(spec.entry_point).startswith(place):
+            check_installed(f"environment {env_id}", extra, packages[0])
+
+
+def lacking(spec: EnvSpec, problem: Exception) -> str:
+    """Describe why an environment cannot be made: the missing packages and their extra, or the exception."""
     if "cv2" in str(problem):
-        return install("pixels")
-    entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
-    for extra, place in _EXTRAS.items():
-        if entry.startswith(place):
-            return install(extra)
-    return str(problem)
+        return f"needs cv2; {install('pixels')}"
+    for extra, (place, packages) in _EXTRAS.items():
+        if str(spec.entry_point).startswith(place) and (absent := missing(*packages)):
+            return f"needs {' and '.join(absent)}; {install(extra)}"
+    return f"cannot be made: {problem}"

@@ -13,7 +13,7 @@ from gymnasium import error
 from escalade.envs import Environment
 from escalade.envs.masks import MASK, maskable
 from escalade.envs.process import close
-from escalade.envs.providers import pip_line
+from escalade.envs.providers import lacking
 from escalade.envs.wrapping import one_bool, one_number
 from escalade.errors import EnvironmentFailure, InputError, StorageFailure, one_line, text_of
 
@@ -67,8 +67,8 @@ def drawable(environment: Environment, mode: str, lacks: str) -> Iterator[Any]:
     except (InputError, StorageFailure):
         raise
     except error.DependencyNotInstalled as problem:
-        line = pip_line(environment.spec, problem)
-        raise InputError(f"environment {environment.id} needs a package to render; {line}") from problem
+        text = f"rendering environment {environment.id} {lacking(environment.spec, problem)}"
+        raise InputError(text) from problem
     except (Exception, SystemExit) as problem:
         if env is None and "render_mode" in text_of(problem):
             raise InputError(f"environment {environment.id} has no {lacks}") from problem

@@ -236,7 +236,7 @@ def test_a_missing_ray_is_reported_with_its_install_command(tmp_path):
         "train", "CartPole-v1", "--engine", "ray", cwd=tmp_path, variables=hiding(tmp_path / "hide", "ray")
     )
     assert result.returncode == 2
-    message = "escalade: engine ray needs a package; install the extra 'ray' of escalade"
+    message = "escalade: --engine: a Ray cluster needs ray; install the extra 'ray' of escalade"
     assert result.stderr == f"{message} (in a checkout: pip install '.[ray]')\n"
 
 

@@ -139,7 +139,7 @@ def _open(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise InputError(f"a storage path needs a package; {install('ray')}") from None
+        raise InputError(f"a storage path needs fsspec; {install('ray')}") from None
     try:
         files, root = fsspec.core.url_to_fs(url)
     except Exception as problem:  # noqa: BLE001 - some file systems connect here and raise their own errors

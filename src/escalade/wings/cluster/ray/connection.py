@@ -73,7 +73,7 @@ def _import_ray() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError:
-        raise InputError(f"engine ray needs a package; {install('ray')}") from None
+        raise InputError(f"engine ray needs ray; {install('ray')}") from None
 
 
 def _check(address: str) -> None:
