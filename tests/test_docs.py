@@ -12,17 +12,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.guides import PAGES, commands
 
 import escalade
 import escalade.strategies
-from escalade.cli.main import parse
-from escalade.cli.training import config_typed
 
 DOCS = Path(__file__).parent.parent / "docs"
 README, TUTORIAL = "../README.md", "tutorial.md"
 # Blocks marked ```python; those of other libraries are marked ```py.
 BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^(?: {4})+(?:\w+=\S+ )?(escalade (?:.*\\\n)*.*)", re.MULTILINE)
 EXCERPT = re.compile(r'^```py title="(.*?)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
 
 
@@ -44,35 +42,6 @@ APART = [*LONG, TUTORIAL]
 SHORT = sorted(
     page.name for page in DOCS.glob("*.md") if page.name not in APART and BLOCK.search(page.read_text())
 )
-PAGES = [README, *sorted(page.name for page in DOCS.glob("*.md"))]
-MODULE = """
-import gymnasium as gym
-import numpy as np
-
-class MyEnv(gym.Env):
-    observation_space, action_space = gym.spaces.Box(-1, 1, (2,)), gym.spaces.Discrete(2)
-
-    def __init__(self, difficulty=1):
-        self.difficulty = difficulty
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.left = 100
-        return self.np_random.uniform(-1, 1, 2).astype(np.float32), {}
-
-    def step(self, action):
-        self.left -= 1
-        return self.reset_observation(), float(action), self.left == 0, False, {}
-
-    def reset_observation(self):
-        return self.np_random.uniform(-1, 1, 2).astype(np.float32)
-"""
-
-
-def commands(page):
-    """Return the commands of a page's indented blocks as lists of words."""
-    found = COMMAND.findall((DOCS / page).read_text())
-    return [shlex.split(line.replace("\\\n", " "), comments=True) for line in found]
 
 
 def code(page):
@@ -96,33 +65,45 @@ def test_short_guides_run(pages, tmp_path):
 
 def test_the_tutorial_runs_with_small_budgets(tmp_path):
     """One process first creates the run that the Python loads; the slow test runs the commands."""
-    train = next(words for words in commands(TUTORIAL) if words[1] == "train")
-    made = ["train", *train[2:-1], "runs/lander"]
+    train = next(line for line in commands("docs/tutorial.md") if line.startswith("escalade train"))
+    made = [*shlex.split(train)[1:-1], "runs/lander"]
     begin = f"from escalade.cli.main import main\nassert main({made!r}) == 0\n"
     runs(begin + re.sub(r"generations=\d+", "generations=2", code(TUTORIAL)), tmp_path)
 
 
-@pytest.mark.slow("README.md", "docs/tutorial.md")
-@pytest.mark.parametrize("page", [README, TUTORIAL])
-def test_the_commands_of_a_page_run(page, tmp_path):
-    """Run the commands in order, then the tutorial's Python with all its generations."""
-    (tmp_path / "my_package").mkdir()
-    (tmp_path / "my_package" / "my_module.py").write_text(MODULE)
-    assert len(commands(page)) > 5
-    for words in commands(page):
-        command = [sys.executable, "-m", *words]
+@pytest.mark.slow("docs/tutorial.md")
+def test_the_whole_tutorial_runs(tmp_path):
+    """Run the commands in order, then the Python with all its generations."""
+    lines = commands("docs/tutorial.md")
+    assert len(lines) > 5
+    for line in lines:
+        command = [sys.executable, "-m", *shlex.split(line)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, (words, done.stderr)
-    if page == TUTORIAL:
-        runs(code(page), tmp_path)
+        assert done.returncode == 0, (line, done.stderr)
+    runs(code(TUTORIAL), tmp_path)
 
 
-def test_the_extras_that_the_readme_installs_exist():
+def test_the_extras_that_the_pages_name_exist():
     with (DOCS.parent / "pyproject.toml").open("rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
-    named = re.findall(r"pip install '\.\[(\w+)\]' -c (\S+)", (DOCS / README).read_text())
-    assert len(named) == 1
-    assert all(extra in extras and (DOCS.parent / pins).exists() for extra, pins in named)
+    text = "".join((DOCS.parent / page).read_text() for page in PAGES)
+    named = re.findall(r"'(?:escalade|\.)\[([\w,]+)\]'", text)
+    assert len(named) > 10
+    assert {extra for group in named for extra in group.split(",")} <= set(extras)
+    table = re.findall(r"^\| (`.*?) \|", (DOCS / "install.md").read_text(), re.MULTILINE)
+    listed = {extra for row in table for extra in re.findall(r"`(\w+)`", row)}
+    assert listed == set(extras) - {"all", "dev", "docs", "examples"}
+
+
+def test_the_extra_all_is_what_its_page_promises():
+    with (DOCS.parent / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    (group,) = re.findall(r"escalade\[(.*)\]", extras["all"][0])
+    (sentence,) = re.findall(
+        r"^`all` is every extra in the table but (.*)\.$", (DOCS / "install.md").read_text(), re.M
+    )
+    left_out = set(re.findall(r"`(\w+)`", sentence))
+    assert set(group.split(",")) == set(extras) - left_out - {"all", "dev", "docs", "examples"}
 
 
 def test_the_readme_is_short_and_its_links_lead_to_files():
@@ -141,15 +122,6 @@ def test_the_links_of_the_guides_lead_to_files():
 
 def test_there_are_at_most_22_guides():
     assert len(list(DOCS.glob("*.md"))) <= 22
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_the_guides_have_valid_options(page):
-    for line in COMMAND.findall((DOCS / page).read_text()):
-        words = shlex.split(line.replace("\\\n", " "), comments=True)[1:]
-        parsed = parse(words)
-        if words[0] == "train" and "--config" not in words and "…" not in line:  # without files of the reader
-            config_typed(parsed)
 
 
 def test_excerpts_match_the_files_they_name():
