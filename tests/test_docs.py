@@ -167,11 +167,11 @@ def runs(text, folder):
     assert done.returncode == 0, done.stderr
 
 
-def test_docstrings_have_examples_in_a_section_that_the_reference_knows():
+def test_no_docstring_has_a_section_that_the_reference_cannot_render():
     """The reference renders ``Example:`` as an admonition, whose ``>>>`` become quotes."""
     source = Path(escalade.__file__).parent
     assert not [path for path in source.rglob("*.py") if re.search(r"^ *Example:$", path.read_text(), re.M)]
 
 
-def test_links_of_the_built_pages_work_in_files():
+def test_the_site_is_built_with_links_to_files():
     assert "\nuse_directory_urls: false" in (DOCS.parent / "mkdocs.yml").read_text()

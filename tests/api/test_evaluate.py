@@ -50,7 +50,7 @@ def test_evaluate_accepts_different_env_kwargs(run, capsys):
         ({"seed": None}, "seed None"),
     ],
 )
-def test_rendering_zero_steps_is_refused(run, tmp_path, given, message):
+def test_invalid_arguments_of_render_are_refused(run, tmp_path, given, message):
     with pytest.raises(InputError, match=message):
         escalade.render(run, tmp_path / "film.gif", **given)
 

@@ -114,7 +114,7 @@ def test_any_checkpoint_can_be_evaluated(run, capsys):
         assert facts["return_min"] <= facts["return_mean"] <= facts["return_max"]
 
 
-def test_each_budget_stops_a_run(tmp_path):
+def test_a_run_stops_after_its_env_steps_and_resumes_with_more(tmp_path):
     options = TINY | {"generations": None}
     run = escalade.train("CartPole-v1", env_steps=300, run_dir=str(tmp_path / "r"), **options)
     assert run.summary["stop_reason"] == "env_steps"
@@ -226,7 +226,7 @@ def test_a_custom_network_replaces_the_presets_policy_and_its_config_reproduces_
     assert final_digest(escalade.train(network=begun(), **again).folder.path) == final_digest(run.folder.path)
 
 
-def test_resuming_a_named_policy_rejects_a_network(tmp_path):
+def test_a_network_is_refused_if_the_run_has_a_named_policy(tmp_path):
     run = escalade.train("CartPole-v1", run_dir=str(tmp_path / "r"), **TINY)
     for use in (escalade.evaluate, escalade.resume):
         with pytest.raises(
@@ -235,7 +235,7 @@ def test_resuming_a_named_policy_rejects_a_network(tmp_path):
             use(run, network=nn.Linear(4, 2))
 
 
-def test_action_maps_without_bounds_are_refused(tmp_path):
+def test_an_action_map_is_refused_if_no_action_has_bounds(tmp_path):
     options = TINY | {"env_kwargs": {"action": "unbounded"}, "action_map": "tanh"}
     with pytest.raises(InputError, match="`action_map` tanh has no effect, as no action has two bounds"):
         escalade.train("tests.environments:Tiny-v0", run_dir=str(tmp_path / "r"), **options)

@@ -79,7 +79,7 @@ def answer(context, function):
     return answered
 
 
-def test_workers_exit_with_their_owner_while_its_fork_runs(tmp_path):
+def test_workers_end_while_a_fork_of_their_owner_runs(tmp_path):
     engine = started(partial(Closes, tmp_path), workers=1)
     helper = multiprocessing.get_context("fork").Process(target=time.sleep, args=(DEADLINE,))
     helper.start()

@@ -30,7 +30,7 @@ def actions_for(environment, count, steps):
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
 @pytest.mark.parametrize("env", ENVS)
-def test_an_episode_starts_and_goes_on_by_its_seed(env, backend):
+def test_an_episode_depends_only_on_its_seed_and_actions(env, backend):
     environment = resolve(env, backend=backend, max_episode_steps=50)
     chosen = actions_for(environment, 1, 8)
     alone, crowd = vectorize(environment, 1), vectorize(environment, 4)
@@ -74,7 +74,7 @@ def test_episodes_are_cut_after_max_episode_steps(backend):
     vector.close()
 
 
-def test_auto_takes_envpool_only_for_gymnasiums_own_environments():
+def test_auto_selects_envpool_only_for_gymnasiums_own_environments():
     assert settle_backend(resolve("tests.environments:Walk-v0")).backend == "gymnasium"
     changed = resolve("CartPole-v1", {"sutton_barto_reward": True})
     assert settle_backend(changed).backend == "gymnasium"
@@ -223,7 +223,7 @@ def test_unknown_environments_raise(env, kwargs, kind, said):
         resolve(env, kwargs)
 
 
-def test_a_render_mode_among_the_arguments_gives_way_to_that_of_a_film():
+def test_the_render_mode_of_a_film_overrides_that_of_the_arguments():
     own = resolve("CartPole-v1", {"render_mode": "human"}, backend="gymnasium")
     assert own.make(render_mode="rgb_array").render_mode == "rgb_array"
 
@@ -251,12 +251,12 @@ ENDS = [{}, {"frames": Frames(frame_skip=2)}, {"early_end": 30}, {"max_episode_s
 
 @pytest.mark.parametrize("options", ENDS, ids=str)
 @pytest.mark.parametrize("which", ["terminated", "truncated"])
-def test_an_end_is_a_bool_or_holds_one(which, options):
+def test_ends_may_be_bools_or_arrays_of_one(which, options):
     plain, *found = (first_ends(form, which, options) for form in ("numpy", "array"))
     assert found == [plain]
 
 
-def test_a_wave_of_resets_shows_that_it_is_alive_before_each():
+def test_a_heartbeat_is_sent_before_each_reset():
     vector = vectorize(resolve("CartPole-v1", backend="gymnasium"), 5)
     calls = []
     vector.alive = lambda: calls.append(1)

@@ -29,7 +29,7 @@ def nothing_said(monkeypatch):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_run_keeps_its_results(workers, fresh, tmp_path):
+def test_an_error_on_close_does_not_change_the_results(workers, fresh, tmp_path):
     options = OPTIONS | {"workers": workers, "fresh_environments": fresh}
     with pytest.warns(RuntimeWarning, match=r"ClosesBadly.close\(\) raised RuntimeError: the port is \\x1b"):
         run = escalade.train(ENV, run_dir=tmp_path / "run", **options)

@@ -72,6 +72,6 @@ def test_a_limit_beyond_the_registered_one_holds_with_skipped_frames_too(limit, 
     assert ends == [False] * (steps - 1) + [True]
 
 
-def test_an_early_end_by_an_entry_that_is_not_there_is_the_users():
+def test_an_early_end_by_a_missing_info_entry_is_refused():
     with pytest.raises(InputError, match=r"^`reward` typo: a step's info has no such entry"):
         resolve("CartPole-v1", early_end=(20,), reward_info="typo")

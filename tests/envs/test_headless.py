@@ -73,7 +73,7 @@ def test_mujoco_renders_with_egl_if_available(monkeypatch, platform, load, given
     assert variables.get("MUJOCO_GL") == drawn
 
 
-def test_environments_of_a_worker_draw_without_a_display_whenever_its_server_was_started(monkeypatch):
+def test_environments_of_a_worker_render_without_a_display(monkeypatch):
     walk = resolve("tests.environments:Walk-v0", backend="gymnasium")
     variables = {}  # of a worker whose server was started before this machine looked for a display
     monkeypatch.setattr(os, "environ", variables)

@@ -50,7 +50,7 @@ def counted(monkeypatch):
 
 
 @pytest.mark.parametrize("policy", ["mlp", "gru"])
-def test_the_number_of_objects_changes_no_bit(policy, counted, tmp_path):
+def test_the_number_of_objects_does_not_change_the_result(policy, counted, tmp_path):
     digests, built = set(), []
     for number in (None, 1, 2, 64):
         Counted.built = 0

@@ -66,7 +66,7 @@ def test_bipedal_walkers_are_built_anew_for_every_episode(env, monkeypatch):
     assert not resolve("LunarLander-v3").fresh
 
 
-def test_every_episode_of_a_slot_has_an_object_of_its_own_when_asked(monkeypatch):
+def test_with_fresh_environments_every_episode_has_a_new_object(monkeypatch):
     built, closed = [], []
 
     def close(env):

@@ -38,7 +38,7 @@ IMAGE = np.arange(8 * 8 * 3).reshape(8, 8, 3).astype(np.uint8)
         {"observation": IMAGE, "action_mask": np.ones(4, np.int8)},
     ],
 )
-def test_an_image_is_read_from_the_structure_that_the_environment_gives_it_in(given):
+def test_an_image_is_read_from_the_environments_structure(given):
     space = spaces.Box(0, 255, (3, 8, 8), np.uint8)
     seen, batched = as_batch(space, given)
     assert not batched

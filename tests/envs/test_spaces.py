@@ -153,7 +153,7 @@ def test_a_plain_copy_is_the_same_space_of_gymnasiums_classes(space):
         assert [*copy] == [*space]
 
 
-def test_spaces_travel_without_classes_of_the_environments_own():
+def test_subclasses_of_spaces_are_replaced_by_gymnasiums_classes():
     environment = resolve("tests.environments:Generated")
     assert type(environment.observation_space) is spaces.Box
     assert type(environment.action_space) is spaces.Discrete

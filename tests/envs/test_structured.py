@@ -28,7 +28,7 @@ def test_actions_are_in_the_space_and_share_no_memory(name, bounding):
     np.testing.assert_equal([*again.compile()(raw)], [*made])
 
 
-def test_each_part_has_the_outputs_and_the_actions_that_it_has_alone():
+def test_each_part_has_the_same_outputs_and_actions_as_alone():
     space = HYBRID["robot"]()
     actions = ActionMap(space, "rescale")
     assert [part.outputs for part in actions.parts] == [2, 4, 2, 5]
@@ -42,7 +42,7 @@ def test_each_part_has_the_outputs_and_the_actions_that_it_has_alone():
     assert actions.bounded
 
 
-def test_an_action_map_is_that_of_all_boxes_and_auto_draws_the_choices():
+def test_an_action_map_applies_to_all_boxes_and_auto_samples_choices():
     actions = ActionMap(HYBRID["platform"](), head="auto")
     assert actions.head == "sample"
     assert [part.bounding for part in actions.parts] == ["clip", "rescale", "rescale"]

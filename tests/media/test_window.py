@@ -48,6 +48,6 @@ def test_an_environment_without_a_window_raises(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("how", [{}, {"output": "film.gif", "live": True}])
-def test_a_film_or_a_window(run, how):
+def test_render_needs_either_an_output_or_a_window(run, how):
     with pytest.raises(escalade.InputError, match="pass either `output`, to film the episode, or `live`"):
         escalade.render(run, **how)

@@ -38,7 +38,7 @@ def test_rows_and_sums_match_the_noise(dtype):
     np.testing.assert_allclose(found[1], weights @ (draws.rows - 0.25) ** 2, **tolerance)
 
 
-def test_small_problems_use_fresh_noise_unless_the_strategy_redraws_single_members():
+def test_small_problems_use_fresh_noise_except_with_deep_ga():
     assert CMAES(np.zeros(MOST)).perturbation == SOURCE == SNES(np.zeros(3)).perturbation
     assert hasattr(CMAES(np.zeros(MOST + 1)).perturbation, "values")
     assert hasattr(DeepGA(np.zeros(3)).perturbation, "values")

@@ -79,7 +79,7 @@ def test_perturbation_depends_only_on_its_address():
     assert not np.array_equal(written(draws(2)), written(draws(2, generation=4)))
 
 
-def test_mean_of_a_pair_is_the_centre_and_addresses_are_small():
+def test_pairs_average_to_the_centre_and_pickled_populations_are_small():
     source = make_source("low-rank:2", 5, ((300, 400), (400,)))
     center = np.random.default_rng(1).normal(size=120_400).astype(np.float32)
     population = GaussianPopulation(center, 0.1, source, 7, 2, 6)

@@ -149,7 +149,7 @@ def test_a_program_without_a_console_trains_in_silence(tmp_path, monkeypatch):
     assert len(escalade.evaluate(run, episodes=2, workers=0).returns) == 2
 
 
-def test_a_run_survives_its_terminal(tmp_path, monkeypatch):
+def test_a_run_continues_after_its_terminal_closes(tmp_path, monkeypatch):
     ours, theirs = os.openpty()
     written = []
 

@@ -63,7 +63,7 @@ def trained(tmp_path, name, **options):
     return escalade.train("CartPole-v1", strategy=Cauchy, run_dir=tmp_path / name, **TINY | options)
 
 
-def test_global_draws_follow_from_the_seed_with_any_workers_and_resumes(tmp_path):
+def test_global_draws_depend_only_on_the_seed_with_any_workers_and_resumes(tmp_path):
     first = trained(tmp_path, "first")
     draw_from_global_generators()  # change the state of the generators
     again = trained(tmp_path, "again", workers=2)
@@ -75,7 +75,7 @@ def test_global_draws_follow_from_the_seed_with_any_workers_and_resumes(tmp_path
     assert digest != trained(tmp_path, "other", seed=1).summary["params_sha256"]
 
 
-def test_global_draws_after_equal_fitness_follow_from_the_seed():
+def test_global_draws_after_equal_fitness_depend_only_on_the_seed():
     centers = []
     for seed in (1, 1, 2):
         draw_from_global_generators()  # change the state of the generators

@@ -99,7 +99,7 @@ def test_unknown_argument_error_is_one_line_with_a_suggestion(name, argument, hi
     assert argument in str(caught.value)
 
 
-def test_worked_example_of_contributing_runs(monkeypatch):
+def test_guide_to_a_new_strategy_works(monkeypatch):
     section = (ROOT / "docs/extending/strategy.md").read_text()
     file, entry = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     module = types.ModuleType("escalade.strategies.random_search")

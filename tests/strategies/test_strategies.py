@@ -323,7 +323,7 @@ def test_invalid_deviations_are_rejected(make, sigma):
 
 
 @pytest.mark.parametrize("make", [SNES, SimpleGaussian, CEM, PGPE, SepCMAES])
-def test_deviations_may_be_a_vector_or_text_schedule(make):
+def test_deviations_may_be_a_vector_or_text(make):
     assert make(np.zeros(3), 12, "0.5").sigma == 0.5
     strategy = make(np.zeros(3), 12, np.array([0.1, 0.2, 0.6]))
     assert strategy.sigma == pytest.approx(0.3)
@@ -362,7 +362,7 @@ def test_cma_es_has_a_default_population_and_rejects_a_tiny_one(make):
         make(np.zeros(3), 3)
 
 
-def test_cma_es_rejects_dimensions_that_do_not_fit_in_memory():
+def test_cma_es_rejects_very_high_dimensions_and_names_other_strategies():
     with pytest.raises(InputError, match=r"dimension 500000 needs .* use SepCMAES or SNES"):
         CMAES(np.zeros(500_000))
 

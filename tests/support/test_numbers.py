@@ -39,6 +39,6 @@ def test_json_contains_no_nan():
 
 
 @pytest.mark.parametrize("given", [torch.ones(2), 10**400, "3", None, math.nan])
-def test_values_that_are_not_numbers_are_named(given):
+def test_values_that_are_not_numbers_are_refused(given):
     with pytest.raises(InputError, match="target must be a number, not "):
         real_number(given, "target")

@@ -73,7 +73,7 @@ def test_novelty_run_is_bit_identical_after_a_resume_and_with_other_evaluations(
         np.testing.assert_array_equal(part, saved(often)[name])
 
 
-def test_novelty_requires_a_behaviour_and_unused_column_names(tmp_path, capsys):
+def test_invalid_novelty_options_fail_with_one_line(tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --workers 0 --run-dir {tmp_path / 'run'}"
     for more, message in (
         ("--novelty ns", "--novelty needs --behaviour"),

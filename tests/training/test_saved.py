@@ -29,7 +29,7 @@ def test_policy_copied_into_checkpoints_is_not_a_checkpoint(run, tmp_path):
             call(folder)
 
 
-def test_run_resumes_with_a_changed_or_missing_config_file(run, tmp_path):
+def test_run_resumes_with_an_empty_config_file_and_rewrites_it(run, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     (folder / "config.toml").write_text("")

@@ -122,7 +122,7 @@ def test_attempts_at_a_clearly_easier_target_do_not_count():
     assert minimised.tries == 1
 
 
-def test_notes_are_saved_and_a_resumed_run_repeats_none(tmp_path):
+def test_notes_are_saved_and_not_repeated_by_a_resumed_run(tmp_path):
     whole, said = chance(tmp_path / "whole", seed=LUCKY, generations=30)
     kept = read_notes(whole.folder.notes)
     assert kept == said

@@ -36,11 +36,11 @@ def walk(env_id, **settings):
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_a_model_without_pictures_moves_as_the_whole_one_does(env_id):
+def test_a_model_without_textures_moves_like_the_original(env_id):
     np.testing.assert_equal(walk(env_id), walk(env_id, base_path=base_of(env_id)))
 
 
-def test_pools_take_the_copy_and_those_that_draw_take_the_original(monkeypatch):
+def test_rendering_pools_use_the_original_models_and_others_the_copy(monkeypatch):
     envpool, taken = import_for("CheetahRun-v1"), []
     monkeypatch.setattr(envpool, "make", lambda *_, **settings: taken.append(settings.get("base_path")))
     make_pool("CheetahRun-v1", [1], None)
@@ -63,7 +63,7 @@ def test_every_texture_of_the_copy_is_one_pixel_and_all_else_is_linked(own_cache
     assert any(dog.iterdir())
 
 
-def test_a_home_that_cannot_be_written_costs_time_alone(tmp_path, monkeypatch):
+def test_without_a_writable_cache_the_original_models_are_used(tmp_path, monkeypatch):
     (tmp_path / "mujoco").mkdir()
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

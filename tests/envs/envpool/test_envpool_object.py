@@ -35,7 +35,7 @@ def played(vector, slots, row, steps):
     return np.array(seen), gained
 
 
-def test_its_episodes_are_envpools_own():
+def test_episodes_equal_those_of_a_pool():
     with quiet():
         pool = envpool.make("CarRacing-v3", env_type="gymnasium", num_envs=1, num_threads=1, seed=7)
     vector = vectorize(car(), 2)
@@ -74,7 +74,7 @@ def test_limits_and_early_ends_hold():
     assert ends == [False] * 6 + [True]
 
 
-def test_it_must_be_asked_for_and_holds_few_objects():
+def test_envpools_car_is_used_only_by_name_with_at_most_64_slots():
     assert settle_backend(resolve("CarRacing-v3", frames=SMALL)).backend == "gymnasium"
     assert vectorize(car(), 1000).slots == 64
     with pytest.raises(InputError, match="EnvPool has no CarRacing-v3"):

@@ -34,7 +34,7 @@ def seeded(*values):
         ("Ant-v3", "Ant-v3"),  # Gymnasium has only the id left, with an error
     ],
 )
-def test_names_lead_to_envpools_ids(name, env_id):
+def test_names_resolve_to_envpools_ids(name, env_id):
     environment = resolve(name)
     assert (environment.id, environment.backend, environment.exclusive) == (env_id, "envpool", True)
     assert environment.max_episode_steps == 1000
@@ -65,7 +65,7 @@ def test_a_wave_is_flattened_as_gymnasium_flattens_one(env):
         assert (rewards[1], ended[1]) == (reward, terminated or truncated)
 
 
-def test_goals_stand_in_envpools_order():
+def test_goals_keep_envpools_order():
     space = resolve("FetchReach-v4").observation_space
     assert list(space) == ["observation", "achieved_goal", "desired_goal"]
     pool = envpool.make("FetchReach-v4", env_type="gymnasium", num_envs=1, seed=[9])
@@ -121,7 +121,7 @@ def test_an_environment_that_ends_a_step_late_is_truncated(monkeypatch):
     assert [bool(vector.step(seeded(0), seeded(0))[2][0]) for _ in range(2)] == [False, True]
 
 
-def test_wrappers_and_frames_stand_around_objects():
+def test_wrappers_and_frames_use_single_environments():
     environment = resolve("PointMassEasy-v1", wrappers=["gymnasium.wrappers:ClipReward(0.1, 0.2)"])
     vector = vectorize(environment, 1000)
     assert isinstance(vector, GymnasiumVector)
@@ -163,7 +163,7 @@ def test_unsupported_environments_raise_one_line(env, options, words):
 
 
 @pytest.mark.parametrize("env", ["PointMassEasy-v1", "MiniGrid-Empty-Random-5x5-v0"])
-def test_an_episode_is_the_same_in_any_place(env):
+def test_an_episode_is_the_same_in_any_slot(env):
     vector, slots = vectorize(resolve(env), 2), seeded(0, 1)
     first, again = (np.array(vector.reset(slots, seeds)) for seeds in (seeded(1, 2), seeded(2, 1)))
     np.testing.assert_array_equal(first, again[::-1])
@@ -175,13 +175,13 @@ def test_large_models_run_few_at_once(monkeypatch):
     assert vectorize(resolve("Catch-v0"), 100).slots == 4
 
 
-def test_an_object_draws():
+def test_a_pooled_environment_renders():
     env = PooledEnv("MiniGrid-Empty-5x5-v0", render_mode="rgb_array")
     env.reset(seed=1)
     assert env.render().shape == (160, 160, 3)
 
 
-def test_infos_are_numbers_of_envpools():
+def test_infos_have_one_number_per_key():
     environment = resolve("FetchReach-v4", info_keys=["is_success"])
     vector = vectorize(environment, 2)
     vector.reset(seeded(0, 1), seeded(1, 2))
@@ -209,7 +209,7 @@ def test_an_entry_of_an_info_may_be_a_wrappers(keys):
     assert vector.infos(slots).tolist() == [[3.0], [1.5]]
 
 
-def test_rendering_is_tested_in_a_separate_process(monkeypatch):
+def test_rendering_that_fails_in_a_separate_process_is_reported(monkeypatch):
     with pytest.raises(InputError, match=r"Catch-v0 cannot render here.*render not implemented") as refused:
         PooledEnv("Catch-v0", render_mode="rgb_array")
     assert "\n" not in str(refused.value)

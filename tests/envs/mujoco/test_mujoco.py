@@ -32,7 +32,7 @@ def assert_same_bits(ours, theirs):
 
 
 @pytest.mark.parametrize("env", TASKS)
-def test_episodes_are_gymnasiums_in_slots_in_any_order_and_used_before(env):
+def test_episodes_equal_gymnasiums_in_any_slot_and_order(env):
     ours, theirs = both(env, 7)
     chance = np.random.default_rng(1)
     space = resolve(env).action_space

@@ -72,7 +72,7 @@ def steps(one, two, seed, actions):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_episodes_are_gymnasiums(case):
+def test_episodes_equal_gymnasiums(case):
     env, kwargs, frames, limit = CASES[case]
     one, two = both(env, kwargs, limit, frames)
     for seed in (5, 6):  # the second one after the first, in the same emulator
@@ -111,7 +111,7 @@ def test_a_wrappers_stack_of_frames_keeps_its_channels_first():
     assert game.observation_space.shape == (4, 84, 84)
 
 
-def test_auto_takes_the_emulator_for_games_with_nothing_else_around_them():
+def test_auto_selects_ale_for_games_without_wrappers():
     game = resolve("ALE/Pong-v5", frames=PIXELS)
     assert settle_backend(game).backend == "ale"
     assert game.observation_space.shape == (3, 20, 16)

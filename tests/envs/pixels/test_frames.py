@@ -127,7 +127,7 @@ def test_atari_images_are_those_of_gymnasiums_wrappers(grey, skip):
 
 @pytest.mark.parametrize("grey", ON_OFF)
 @pytest.mark.parametrize("skip", [1, 2])
-def test_images_of_others_are_those_of_gymnasiums_wrappers(grey, skip):
+def test_images_of_other_environments_equal_those_of_gymnasiums_wrappers(grey, skip):
     for cut, size, stack, pooled in itertools.product(((), CROP), ((), (5, 6)), (1, 3), ON_OFF):
         if pooled and (skip or 1) < 2:
             continue
@@ -226,7 +226,7 @@ class Odd(gymnasium.Env[Any, Any]):
         return self.seen, 1.0, self.at == 6, False, {}
 
 
-def test_an_environment_that_shares_and_writes_is_stacked_and_repeated_as_others_are():
+def test_environments_that_reuse_their_arrays_are_stacked_and_repeated():
     env = Frames(frame_stack=3, frame_skip=2).wrap(Odd(), PLAIN)
     env.reset(seed=0)
     action = np.ones(1, np.float32)

@@ -74,7 +74,7 @@ def rollouts(layout, module, slots_of=None, **setup):
 
 
 @pytest.mark.parametrize("layout", ["pixels", "float image"])
-def test_an_episode_of_images_is_the_same_in_any_company(layout):
+def test_an_episode_of_images_is_the_same_beside_any_other_episodes(layout):
     space = resolve(TINY, {"observation": layout}).observation_space
     runner, job = rollouts(layout, network(space, 3))
     together = run(runner, job, Feed(range(job.items)))

@@ -54,7 +54,7 @@ def test_quadratic_policy_can_represent_any_quadratic_form():
         assert output == pytest.approx(x @ matrix @ x + vector @ x + 0.7, abs=1e-5)
 
 
-def test_images_are_rejected():
+def test_images_and_large_observations_are_rejected():
     with pytest.raises(InputError, match="quadratic is for vectors, but the observations are images"):
         build("quadratic", (3, 8, 8), 2)
     with pytest.raises(InputError, match=r"have 149,424,912 parameters for observations of 7,056 numbers"):

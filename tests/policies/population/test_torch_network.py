@@ -122,7 +122,7 @@ def test_population_does_not_change_the_users_module(module):
         (nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Unflatten(1, (2, 2))), "must return 2 numbers"),
     ],
 )
-def test_module_with_wrong_output_is_rejected(module, said):
+def test_modules_with_wrong_input_or_output_shapes_are_rejected(module, said):
     with pytest.raises(InputError, match=said):
         TorchNetwork(module).check((4,), 2)
 

@@ -102,7 +102,7 @@ class Leaves(Walk):
 
 
 @pytest.mark.parametrize("env", [Reuses, "tests.environments:OwnGenerator-v0"])
-def test_what_only_gymnasium_rejects_is_a_warning(env):
+def test_a_rejection_by_gymnasiums_checker_alone_is_a_warning(env):
     report, finding = found(env, "gymnasium's rules")
     assert (report.ok, finding.status) == (True, "warning")
 

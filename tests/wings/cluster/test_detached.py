@@ -151,7 +151,7 @@ def test_a_checkpoint_is_sent_once_and_retried_if_the_storage_was_unavailable(tm
     assert (mirror.pushed, len(lines)) == (1, 1)
 
 
-def test_a_storage_that_stays_unavailable_is_given_up(monkeypatch):
+def test_a_storage_that_stays_unavailable_raises_after_retries(monkeypatch):
     slept = clock(monkeypatch)
     with pytest.raises(StorageFailure, match=r"the storage is away"):
         _retry(Away(1000).push, [].append)

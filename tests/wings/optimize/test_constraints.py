@@ -48,7 +48,7 @@ def test_strategies_find_the_optimum_on_a_constraint(strategy):
     np.testing.assert_allclose(found.best, 0.5, atol=1e-3)
 
 
-def test_a_vertex_of_many_constraints_and_an_active_nonlinear_one():
+def test_optima_at_a_vertex_and_on_a_curve_are_found():
     lines = np.random.default_rng(1).normal(size=(9, 3))
     lines[:, 0] = abs(lines[:, 0])
     found = escalade.optimize(lambda x: -x[0], np.array([-9.0, 0, 0]), constraints=lambda x: lines @ x)

@@ -16,7 +16,7 @@ TWINS = {
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_each_step_is_gymnasiums(twin):
+def test_each_step_equals_gymnasiums(twin):
     env, world = gymnasium.make(twin), TWINS[twin](1)
     assert world.max_episode_steps == env.spec.max_episode_steps
     assert world.single_action_space == env.action_space
@@ -37,7 +37,7 @@ def test_each_step_is_gymnasiums(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_an_episode_follows_from_its_seed_whatever_the_row(twin):
+def test_an_episode_depends_only_on_its_seed_in_any_row(twin):
     space = gymnasium.make(twin).action_space
     taken = torch.as_tensor(np.array([space.sample() for _ in range(30)]))
 

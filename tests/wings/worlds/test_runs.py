@@ -118,12 +118,12 @@ def test_the_members_of_a_pair_share_a_batch_and_evaluations_fill_the_last():
         len(Batches(job, 3))
 
 
-def test_evaluations_alone_are_batches_too():
+def test_evaluations_alone_are_split_into_batches():
     job = EpisodeJob(0, 0, center=np.zeros(3, np.float32), evaluations=5)
     assert [Batches(job, 2).items(batch).tolist() for batch in range(3)] == [[0, 1], [2, 3], [4]]
 
 
-def test_groups_of_observations_and_one_tensor_of_ends(tmp_path):
+def test_observation_groups_and_a_single_tensor_of_ends_are_accepted(tmp_path):
     line, groups = (digest(f"{OWN}:{name}", tmp_path / name) for name in ("Line", "Groups"))
     assert line == groups
 
@@ -195,7 +195,7 @@ def test_options_that_have_no_effect_are_refused(options, words, tmp_path):
         escalade.train(f"{OWN}:Line", run_dir=tmp_path / "run", **SMALL | options)
 
 
-def test_a_run_of_another_device_is_evaluated_here(tmp_path, monkeypatch):
+def test_a_run_of_a_different_device_can_be_evaluated_on_the_cpu(tmp_path, monkeypatch):
     from escalade.api import evaluate
 
     escalade.train("escalade.worlds:CartPole", run_dir=tmp_path, **SMALL)
@@ -211,12 +211,12 @@ def test_a_run_of_another_device_is_evaluated_here(tmp_path, monkeypatch):
     assert len(escalade.evaluate(tmp_path, episodes=3, device="cpu").returns) == 3
 
 
-def test_a_device_is_for_worlds(tmp_path):
+def test_a_device_is_refused_for_other_environments(tmp_path):
     with pytest.raises(InputError, match="CartPole-v1 and its policies run on the CPU"):
         escalade.train("CartPole-v1", device="cuda", run_dir=tmp_path / "run", **SMALL)
 
 
 @pytest.mark.parametrize("provider", ["mjlab", "gymnax", "brax", "playground"])
-def test_a_provider_that_is_not_installed(provider, tmp_path):
+def test_a_provider_that_is_not_installed_is_refused(provider, tmp_path):
     with pytest.raises(InputError, match=f"{provider}:Any"):
         escalade.train(f"{provider}:Any", run_dir=tmp_path / "run", **SMALL)

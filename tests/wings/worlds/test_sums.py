@@ -27,7 +27,7 @@ def job_of(network, members, episodes=1):
 
 
 @pytest.mark.parametrize(("inputs", "hidden", "outputs"), [(4, 16, 2), (1, 7, 1), (3, 5, 3)])
-def test_a_row_has_the_same_outputs_wherever_it_is(inputs, hidden, outputs):
+def test_a_row_has_the_same_outputs_in_any_position(inputs, hidden, outputs):
     network = mlp(inputs, hidden, outputs)
     stack, job = batched_network(network), job_of(network, 20, episodes=2)
     wide, items = make_wide(stack, TABLE), np.arange(43)
@@ -47,7 +47,7 @@ def test_a_row_has_the_same_outputs_wherever_it_is(inputs, hidden, outputs):
     np.testing.assert_allclose(usual(seen), whole, rtol=1e-5, atol=1e-6)
 
 
-def test_other_networks_have_no_such_forward_pass():
+def test_other_networks_have_no_wide_forward_pass():
     assert make_wide(batched_network(mlp(4, 128, 2)), TABLE) is None
     assert (
         make_wide(batched_network(nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), (1, 4, 4)), TABLE) is None
@@ -92,7 +92,7 @@ def test_moments_and_inputs_are_those_of_each_episode(kind):
         )
 
 
-def test_an_episode_that_sees_no_number_returns_nan_and_leaves_the_others():
+def test_an_episode_with_nonfinite_observations_returns_nan_unless_it_has_ended():
     sums = Sums(torch.tensor([5, 5, 5]))
     for step, bad in enumerate([0.0, float("inf")]):
         sums.observe(torch.tensor([[1.0], [bad], [bad]]))

@@ -81,7 +81,7 @@ class Reference:
         ("lstm", 2, "CartPole", 0.0),
     ],
 )
-def test_a_batch_is_that_of_members_one_by_one(policy, rank, world, noise, monkeypatch):
+def test_a_batch_equals_members_one_by_one(policy, rank, world, noise, monkeypatch):
     config = Config(
         env=f"escalade.worlds:{world}",
         policy=policy,
@@ -118,7 +118,7 @@ def test_actions_are_mapped_as_on_the_cpu(bounding):
     np.testing.assert_allclose(mapped, actions.compile()(4 * raw.numpy()), rtol=1e-6, atol=1e-6)
 
 
-def test_choices_are_those_of_the_cpu():
+def test_discrete_actions_equal_those_of_the_cpu():
     actions = ActionMap(spaces.Discrete(3, start=5), head="plain")
     raw = torch.tensor([[0.0, 2, 1], [3, 2, 1]])
     assert tensors.action_map(actions, CPU)(raw).tolist() == [6, 5]
@@ -139,7 +139,7 @@ def noise_of(space):
 
 
 @pytest.mark.parametrize("space", [spaces.Discrete(3), spaces.Box(-1, 1, (3,))])
-def test_noise_on_outputs_is_that_of_the_cpu(space):
+def test_action_noise_equals_that_of_the_cpu(space):
     found, expected = noise_of(space)
     np.testing.assert_allclose(found[:2005], expected, rtol=1e-3, atol=1e-4)
     assert not found[2005:].any()  # rows without an episode
@@ -176,13 +176,13 @@ def test_workers_and_resuming_do_not_change_a_run_on_a_device(tmp_path, monkeypa
     assert escalade.resume(tmp_path / "part", generations=4, verbose=False).summary["params_sha256"] == whole
 
 
-def test_unsupported_actions_on_a_device():
+def test_unsupported_actions_on_a_device_are_refused():
     with pytest.raises(InputError, match="Discrete and Box"):
         tensors.action_map(ActionMap(spaces.MultiBinary(3)), CPU)
 
 
 @pytest.mark.skipif(devices.PLACE.type == "cpu", reason="no other device")
-def test_a_world_is_trained_there(tmp_path):
+def test_a_world_is_trained_on_a_device(tmp_path):
     run = escalade.train(
         "escalade.worlds:CartPole",
         device=str(devices.PLACE),
