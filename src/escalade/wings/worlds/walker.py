@@ -115,7 +115,7 @@ class Walker(TorchWorld):
         tension = self._STIFF * (length - lengths) + self._DAMPING * (change[:, 0] + change[:, 1])
         pull = along * tension[:, None]
         pulls = torch.cat((pull, -pull, torch.zeros_like(pull[..., :1])), dim=-1)
-        forces = pulls[..., self._pulls[0]]  # one addition after another: the same bits in every batch
+        forces = pulls[..., self._pulls[0]]  # one addition after another: bit-identical in every batch
         for index in self._pulls[1:]:
             forces = forces + pulls[..., index]
         forces[:, 1] -= self._GRAVITY
