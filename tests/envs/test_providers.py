@@ -1,12 +1,30 @@
 """Ids of packages that register them on import, and errors of missing packages."""
 
+import ast
 import importlib.util
+import re
+import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from escalade import InputError
 from escalade.envs import resolve, vectorize
+from escalade.envs.providers import _EXTRAS
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def imported_roots(file):
+    """Return the packages that a file imports."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.partition(".")[0]
+
 
 FAMILIES = {"ALE/Pong-v5": "atari", "PongNoFrameskip-v4": "atari", "AntBulletEnv-v0": "pybullet"}
 
@@ -24,6 +42,17 @@ def test_a_missing_package_is_named(env, monkeypatch):
         InputError, match=rf"{env} needs \w+; install the extra '{FAMILIES[env]}' of escalade"
     ):
         resolve(env)
+
+
+def test_the_extra_mujoco_has_all_that_gymnasium_imports_for_it():
+    """Gymnasium's own extra leaves out `packaging`, which no other package of this extra brings."""
+    source = Path(pytest.importorskip("gymnasium.envs.mujoco").__file__).parent.glob("mujoco_*.py")
+    roots = {name for file in source for name in imported_roots(file)} - set(sys.stdlib_module_names)
+    extra = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]["mujoco"]
+    installed = {re.split(r"[<>=]", line)[0] for line in extra}
+    assert (
+        roots - {"gymnasium", "numpy", "glfw"} <= installed == set(_EXTRAS["mujoco"][1])
+    )  # mujoco brings glfw
 
 
 @pytest.mark.parametrize("env", ["AntBulletEnv-v0", "InvertedPendulumBulletEnv-v0"])

@@ -13,7 +13,7 @@ from escalade.cli.arguments import Parser, add_argument, add_command, add_option
 from escalade.config.files import read_config
 from escalade.config.options import Config
 from escalade.storage.run_folder import RunFolder
-from escalade.support.numbers import finite, number
+from escalade.support.numbers import counted, finite, number
 from escalade.support.output import print_line
 
 LATEST = "latest"
@@ -108,7 +108,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
         infos += f", {result.failed} failed (counted as the worst of the others)" if result.failed else ""
         infos += f" (one raised {result.raised})" if result.raised else ""
         others = f" with {json.dumps(options['env_kwargs'])}" if options.get("env_kwargs") else ""
-        found = f"{number(result.mean)} ± {number(result.std)} over {len(result.returns)} episodes"
+        found = f"{number(result.mean)} ± {number(result.std)} over {counted(len(result.returns), 'episode')}"
         print_line(f"{env}{others}, {policy_called(checkpoint, center)}: return {found}{infos}")
         if os.path.isfile(parsed.run):
             without = "wrappers and limits" if others else "wrappers, limits and arguments"

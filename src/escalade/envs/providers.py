@@ -45,7 +45,7 @@ def register(env_id: str) -> None:
 
 
 _EXTRAS = {
-    "mujoco": ("gymnasium.envs.mujoco", ("mujoco", "imageio")),
+    "mujoco": ("gymnasium.envs.mujoco", ("mujoco", "imageio", "packaging")),
     "box2d": ("gymnasium.envs.box2d", ("Box2D", "pygame")),
     "classic": ("gymnasium.envs.classic_control", ("pygame",)),
     "pybullet": ("pybullet_envs_gymnasium", ("pybullet",)),

@@ -62,7 +62,7 @@ def test_failures_are_reported(env, kwargs, name, message):
     ("env", "options", "name", "message"),
     [
         ("Remembers-v0", {}, "purity", "carries state from one episode to the next"),
-        ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "training ends episodes after 5,000"),
+        ("Walk-v0", {"env_kwargs": {"end": "never"}}, "steps", "evaluations will end after 5,000"),
         ("Tiny-v0", {"env_kwargs": {"action": "unbounded"}}, "spaces", "some actions are unbounded"),
         ("Tiny-v0", {"env_kwargs": {"action": "half"}}, "spaces", "some actions are unbounded"),
     ],

@@ -150,7 +150,10 @@ def _steps(environment: Environment) -> tuple[None, Status, str]:
         if endless:
             how, played = endless[0]
             problem = f"no episode with {how} ended within {played} steps, and there is no step limit"
-            hint = f"training ends episodes after {DEFAULT_LIMIT:,} steps; change it with `max_episode_steps`"
+            hint = (
+                f"evaluations will end after {DEFAULT_LIMIT:,} steps, and training episodes sooner "
+                "(`cutoff`); set `max_episode_steps`"
+            )
             return None, "warning", f"{problem}; {hint}"
     if lengths:
         detail = f"{len(lengths)} episodes of {min(lengths)} to {max(lengths)} steps with random actions"
