@@ -71,7 +71,7 @@ def best() -> str:
         f"- **Fast.** Solves {solved} on two CPU cores: [medians of {rows[0]['seeds']} seeds]"
         "(benchmarks/presets.md), all solved.\n"
         f"- **Bit-identical.** [{same} of {runs} runs](benchmarks/determinism.md) ended with exactly the "
-        f"same parameters, after {resumed} resumes and {killed} killed workers.\n"
+        f"parameters of an uninterrupted run, after {resumed} resumes and {killed} killed workers.\n"
     )
 
 
