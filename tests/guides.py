@@ -17,6 +17,7 @@ CUTS = {
     "train": "--generations 1 --eval-episodes 2",
     "train ALE/": "--generations 1 --eval-episodes 2 --max-episode-steps 30",
     "train CarRacing": "--generations 1 --eval-episodes 2 --max-episode-steps 30",
+    "train CarRacing-v3 --preset": "--generations 1 --max-episode-steps 30 --population 8",
     "examples/humanoid.py": "1",
 }
 
