@@ -84,7 +84,7 @@ class Swimmer(Runner):
         return parts, cost
 
 
-class Walker(Runner):
+class UprightRunner(Runner):
     """A runner with a reward for standing, whose episode ends when it falls."""
 
     infos = (*Runner.infos, "z_distance_from_origin", "reward_survive")
@@ -105,7 +105,7 @@ class Walker(Runner):
         return _between(height, self.env._healthy_z_range) & _between(angle, self.env._healthy_angle_range)
 
 
-class Hopper(Walker):
+class Hopper(UprightRunner):
     """A walker that is healthy only if all other state variables are in a range."""
 
     def _healthy(self, now: Fields) -> NDArray[np.bool_]:
@@ -204,7 +204,7 @@ TASKS: Final[dict[str, type[Task]]] = {
     "Pusher-v5": Pusher,
     "Reacher-v5": Reacher,
     "Swimmer-v5": Swimmer,
-    "Walker2d-v5": Walker,
+    "Walker2d-v5": UprightRunner,
 }
 """Tasks by id. Ant and humanoids are missing, because a batch does not compute contact forces."""
 
