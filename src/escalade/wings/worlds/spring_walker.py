@@ -33,7 +33,7 @@ def _pulls() -> list[list[int]]:
     return [one + [2 * count] * (most - len(one)) for one in lists]
 
 
-class Walker(TorchWorld):
+class SpringWalker(TorchWorld):
     """Walk with a body of four masses on two feet, which four muscles move.
 
     Masses of 1 kg are joined by springs with damping. Four springs are muscles: actions in [-1, 1] change

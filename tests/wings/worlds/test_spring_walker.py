@@ -6,17 +6,17 @@ import torch
 from PIL import Image
 
 import escalade
-from escalade.wings.worlds import walker
-from escalade.worlds import Walker
+from escalade.wings.worlds import spring_walker
+from escalade.worlds import SpringWalker
 
 
 def step_plainly(places, speeds, action):
     """One step in NumPy, spring by spring and mass by mass: places and speeds (6, 2)."""
-    lengths = walker._LENGTHS.copy()
+    lengths = spring_walker._LENGTHS.copy()
     lengths[6:] *= 1 + 0.3 * np.clip(action, -1, 1)
     for _ in range(10):
         forces = np.tile([0.0, -9.81], (6, 1))
-        for (one, other), rest in zip(walker._SPRINGS, lengths, strict=True):
+        for (one, other), rest in zip(spring_walker._SPRINGS, lengths, strict=True):
             along = places[other] - places[one]
             length = np.linalg.norm(along)
             along = along / length
@@ -34,7 +34,7 @@ def step_plainly(places, speeds, action):
 
 
 def test_each_step_is_newtons():
-    world, rng = Walker(3), np.random.default_rng(0)
+    world, rng = SpringWalker(3), np.random.default_rng(0)
     world.reset(seed=torch.arange(3))
     for _ in range(40):
         state = world.state[1].double().numpy().reshape(2, 2, 6)
@@ -49,7 +49,7 @@ def test_each_step_is_newtons():
 
 
 def test_springs_and_muscles_do_not_move_the_mean_in_the_air():
-    world = Walker(2)
+    world = SpringWalker(2)
     world.reset(seed=torch.arange(2))
     world.state[:, 6:12] += 100
     start = world.state.clone()
@@ -64,7 +64,7 @@ def test_an_episode_follows_from_its_seed_whatever_the_row():
     actions = torch.rand(20, 4) * 2 - 1
 
     def played(seeds, row):
-        world = Walker(len(seeds))
+        world = SpringWalker(len(seeds))
         world.reset(seed=torch.tensor(seeds))
         for action in actions:
             world.step(action.expand(len(seeds), 4))
@@ -75,14 +75,14 @@ def test_an_episode_follows_from_its_seed_whatever_the_row():
 
 
 def test_the_first_posture_stands():
-    world = Walker(8)
+    world = SpringWalker(8)
     world.reset(seed=torch.arange(8))
     ends = [world.step(torch.zeros(8, 4))[2] for _ in range(world.max_episode_steps)]
     assert not torch.stack(ends).any()
 
 
 def test_a_picture_shows_body_and_ground():
-    world = Walker(2)
+    world = SpringWalker(2)
     world.reset(seed=torch.arange(2))
     image = world.render()
     assert image.shape == (180, 400, 3)
@@ -94,7 +94,7 @@ def test_a_picture_shows_body_and_ground():
 
 def test_it_learns_to_move_and_can_be_filmed(tmp_path):
     run = escalade.train(
-        "escalade.worlds:Walker",
+        "escalade.worlds:SpringWalker",
         population=32,
         generations=16,
         seed=1,
