@@ -196,8 +196,8 @@ def _notes(lines: Sequence[ComparisonLine]) -> tuple[str, ...]:
     notes = []
     if stopped := sum(line.at_target for line in lines):
         notes.append(
-            f"* {stopped} of {sum(len(line.runs) for line in lines)} runs stopped at their target: a "
-            "last return that ends the run may be partly luck, unlike one after a fixed budget"
+            f"* {stopped} of {sum(len(line.runs) for line in lines)} runs stopped at their target: "
+            "their returns may be partly luck, unlike returns after a fixed budget"
         )
     for line in lines:
         notes += [f"no return: the last evaluation of {run} is not a number" for run in line.without_return]
