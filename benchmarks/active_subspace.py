@@ -66,7 +66,7 @@ def rosenbrock(x: Rows) -> Rows:
 
 
 def functions() -> None:
-    """Print the median of the last values at the centre after 400 generations of 20 members."""
+    """Print the median of the last values at the center after 400 generations of 20 members."""
     print(
         "| function | dimension | OpenAI-ES | with its own gradients | ratio |"
         "\n| --- | --- | --- | --- | --- |"

@@ -93,7 +93,7 @@ def pycma(call: Counted, x0: Rows, seed: int) -> None:
 
 
 def stepped(make: Callable[..., Any], name: str) -> Callable[..., None]:
-    """A search of functions.py, which yields its centres."""
+    """A search of functions.py, which yields its centers."""
 
     def search(call: Counted, x0: Rows, seed: int) -> None:
         for _ in make(name, call, x0, seed, population=population(len(x0)), sigma=SIGMA):

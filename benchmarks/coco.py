@@ -103,7 +103,7 @@ class Task:
 
 
 Search = Callable[[Task], str]
-"""Minimises a task until :class:`Ended`, or until it stops for a reason of its own, which it returns."""
+"""Minimizes a task until :class:`Ended`, or until it stops for a reason of its own, which it returns."""
 
 
 def ours(name: str) -> Search:

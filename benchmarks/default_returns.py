@@ -106,7 +106,7 @@ def read(of: str) -> list[Line]:
 
 
 def reached(options: dict[str, Any], task: str, seed: int, seconds: float) -> Line:
-    """Run once, and return the mean of fresh episodes of the last centre."""
+    """Run once, and return the mean of fresh episodes of the last center."""
     given = options | {"preset": None, "seed": seed, "seconds": seconds, "workers": 0, "verbose": False}
     with tempfile.TemporaryDirectory() as folder:
         found = escalade.train(task, run_dir=f"{folder}/run", **given)

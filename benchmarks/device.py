@@ -3,7 +3,7 @@
     python benchmarks/device.py [DEVICE]    # default: cuda; prints a line for each case
 
 A line has the median seconds of a generation, without the first; the peak GPU memory beyond the module's own;
-and a digest of the last centre. Equal digests mean bit-identical centres.
+and a digest of the last center. Equal digests mean bit-identical centers.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def runs() -> dict[str, dict[str, Any]]:
         found[f"action map {name}"] = BASE | SMALL | CHEETAH | {"action_map": name}
     others: dict[str, dict[str, Any]] = {
         "action noise": CHEETAH | {"action_noise": 0.3},
-        "no normaliser": CHEETAH | {"normalize_observations": False, "episodes_per_member": 2},
+        "no normalizer": CHEETAH | {"normalize_observations": False, "episodes_per_member": 2},
         "growing": {"env": "CartPole-v1", "min_episodes": 40},
         "cut-off": {"env": "CartPole-v1", "cutoff": "adaptive:20,0.5,1.5"},
         "sgd": CHEETAH | {"strategy": f"{SGD},weight_decay=0.01", "sigma": "exponential:0.1:0.9"},

@@ -4,7 +4,7 @@
 
 Every learner stops at a training loss of 0.2, evolution strategies after 3,000 generations at the latest, and
 is tested on unseen digits. Prints a Markdown table. Passes are over the training set: a member's pass, a
-test of the centre and a backward pass each count as one.
+test of the center and a backward pass each count as one.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/forward.py [--rows 64] [--rank 1]
 
 The numbers are members x steps per second, medians of alternating rounds. ``products`` are only the matrix
-products, in numpy: one for all members with the centre's weights; for a convolution, one per image. ``share``
+products, in numpy: one for all members with the center's weights; for a convolution, one per image. ``share``
 is the speed of low rank divided by that, ``times`` divided by that of full noise.
 """
 

@@ -4,8 +4,8 @@
     python benchmarks/functions.py --output table.md
 
 Each strategy and its peer start from the same point with the same population, sigma, step size and
-shaping, for eleven starts drawn from the seeds. A run ends when the function at the centre is at most the
-target (the centre is not counted as an evaluation), or at the maximum number of generations.
+shaping, for eleven starts drawn from the seeds. A run ends when the function at the center is at most the
+target (the center is not counted as an evaluation), or at the maximum number of generations.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def ackley(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class Function:
-    """A function to minimise, with its targets by dimension.
+    """A function to minimize, with its targets by dimension.
 
     ``coarse`` targets are for strategies that cannot converge because they keep their sigma or speed.
     """
@@ -84,11 +84,11 @@ FUNCTIONS = {
 
 
 def start(dimension: int, seed: int) -> np.ndarray:
-    """Return the first centre of run ``seed``, uniform in [-2, 2)."""
+    """Return the first center of run ``seed``, uniform in [-2, 2)."""
     return np.random.default_rng(seed).uniform(-2, 2, dimension).astype(np.float32)
 
 
-# --- one run: an iterator over the centres, one for each generation ------------------------------------
+# --- one run: an iterator over the centers, one for each generation ------------------------------------
 
 Centers = Iterator[np.ndarray]
 

@@ -143,8 +143,8 @@ def _novelty(chance: random.Random) -> Values:
     if chance.random() < 0.5:
         return {}
     return {
-        "behaviour": chance.choice(("observation:0", "observation:1,0:every=7")),
-        "novelty": chance.choice(("ns:k=3", "nsr", "nsr:centres=3", "nsra:centres=3,weight=0.5,patience=1")),
+        "behavior": chance.choice(("observation:0", "observation:1,0:every=7")),
+        "novelty": chance.choice(("ns:k=3", "nsr", "nsr:centers=3", "nsra:centers=3,weight=0.5,patience=1")),
     }
 
 

@@ -5,10 +5,10 @@
     python benchmarks/novelty.py picture
     python benchmarks/novelty.py cost
 
-A run ends when an evaluation of the centre, confirmed by 100 episodes, reaches the target, or after the
+A run ends when an evaluation of the center, confirmed by 100 episodes, reaches the target, or after the
 seconds or the steps. Rows go to results/novelty.jsonl; `table` prints them by task and method. `picture`
-draws the end points of the centres in the maze and in the trap, with the trap's curves of returns. `cost`
-prints the time that an archive of 100,000 behaviours adds to a generation of CartPole with 128 members.
+draws the end points of the centers in the maze and in the trap, with the trap's curves of returns. `cost`
+prints the time that an archive of 100,000 behaviors adds to a generation of CartPole with 128 members.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import trap
 HERE = Path(__file__).parent
 RESULTS, IMAGES = HERE / "results" / "novelty.jsonl", HERE.parent / "docs" / "images"
 
-GROUP = ("task", "method", "centres")
+GROUP = ("task", "method", "centers")
 METHODS = ["none", "ns", "nsr", "nsra:patience=5,step=0.1"]
 
 
@@ -50,31 +50,31 @@ class AtTheGoal(gymnasium.RewardWrapper[Any, Any]):
 
 CAR = {"env": "MountainCarContinuous-v0", "preset": None, "strategy": "openai-es", "hidden": (16,)}
 CAR |= {"init": "xavier", "population": 32, "sigma": 0.1, "lr": 0.05, "eval_every": 2, "target_return": 90.0}
-CAR |= {"behaviour": "observation:0:every=50", "normalize_observations": True, "max_episode_steps": 999}
+CAR |= {"behavior": "observation:0:every=50", "normalize_observations": True, "max_episode_steps": 999}
 TASKS: dict[str, dict[str, Any]] = {
     "maze": {"env": "maze:Maze-v0", **maze.SETTINGS},
     "car": CAR,
     "trap": {"env": "trap:make", **trap.SETTINGS},
     "sparse car": CAR | {"wrappers": ["novelty:AtTheGoal"]},
-    "CartPole-v1": {"env": "CartPole-v1", "behaviour": "observation:0,2"},
-    "Swimmer-v5": {"env": "Swimmer-v5", "behaviour": "observation:0,1"},
-    "HalfCheetah-v5": {"env": "HalfCheetah-v5", "behaviour": "observation:0,1"},
+    "CartPole-v1": {"env": "CartPole-v1", "behavior": "observation:0,2"},
+    "Swimmer-v5": {"env": "Swimmer-v5", "behavior": "observation:0,1"},
+    "HalfCheetah-v5": {"env": "HalfCheetah-v5", "behavior": "observation:0,1"},
 }
 
 
-def with_centres(method: str, centres: int) -> str:
-    """Return the option ``novelty`` of a method with this number of centres."""
-    return f"{method}{',' if ':' in method else ':'}centres={centres}"
+def with_centers(method: str, centers: int) -> str:
+    """Return the option ``novelty`` of a method with this number of centers."""
+    return f"{method}{',' if ':' in method else ':'}centers={centers}"
 
 
 def run(task: str, method: str, seed: int, **chosen: Any) -> dict[str, Any]:
-    """Run once and return its row. ``chosen``: seconds, env_steps, workers, centres."""
-    centres = chosen.pop("centres") if method != "none" else 1
-    asked = {"task": task, "method": method, "seed": seed, "centres": centres, "workers": chosen["workers"]}
+    """Run once and return its row. ``chosen``: seconds, env_steps, workers, centers."""
+    centers = chosen.pop("centers") if method != "none" else 1
+    asked = {"task": task, "method": method, "seed": seed, "centers": centers, "workers": chosen["workers"]}
     options = dict(TASKS[task])
     with tempfile.TemporaryDirectory() as folder:
         options |= chosen | {
-            "novelty": None if method == "none" else with_centres(method, centres),
+            "novelty": None if method == "none" else with_centers(method, centers),
             "seed": seed,
         }
         options |= {"run_dir": f"{folder}/run", "verbose": False}
@@ -82,7 +82,7 @@ def run(task: str, method: str, seed: int, **chosen: Any) -> dict[str, Any]:
         done = escalade.train(env, **options)
         summary, kept = done.summary, {}
         if task in ("maze", "trap"):
-            ends = escalade.evaluate(done, episodes=1 if task == "maze" else 20, workers=0).behaviours
+            ends = escalade.evaluate(done, episodes=1 if task == "maze" else 20, workers=0).behaviors
             kept = {"end": ends.mean(axis=0).tolist(), "archive": archive(done.folder)}
         if task == "trap":
             columns = read_progress(done.folder.progress)
@@ -93,7 +93,7 @@ def run(task: str, method: str, seed: int, **chosen: Any) -> dict[str, Any]:
 
 
 def archive(folder: RunFolder) -> list[list[int]]:
-    """Return every n-th behaviour of a run's centres, at most 100; empty without novelty search."""
+    """Return every n-th behavior of a run's centers, at most 100; empty without novelty search."""
     tensors, _ = read(max(folder.path.glob("checkpoints/*.safetensors")))
     found = tensors.get("novelty.archive", np.zeros((0, 2)))
     return found[:: max(1, len(found) // 100)].round(1).tolist()
@@ -102,7 +102,7 @@ def archive(folder: RunFolder) -> list[list[int]]:
 def table() -> str:
     """Return, by task and method, the solved runs, their medians, and the returns of the others."""
     rows = [
-        ["task", "search", "centres", "solved", "median seconds", "median env steps", "best of the others"]
+        ["task", "search", "centers", "solved", "median seconds", "median env steps", "best of the others"]
     ]
     rows.append(["---"] * len(rows[0]))
     lines = results()
@@ -110,14 +110,14 @@ def table() -> str:
     keys = {tuple(line[part] for part in GROUP) for line in lines}
     for key in sorted(keys, key=lambda key: (tasks.index(key[0]), kinds.index(kind(key[1])), *key[1:])):
         found = [line for line in lines if tuple(line[part] for part in GROUP) == key]
-        task, method, centres = key
+        task, method, centers = key
         solved = [line for line in found if line["solved"]]
         medians = [
             f"{np.median([line[key] for line in solved]):,.0f}" for key in ("seconds", "env_steps") if solved
         ]
         others = [line["best_return"] for line in found if not line["solved"]]
         told = f"{min(others):.1f} to {max(others):.1f}" if others else ""
-        counted = [str(centres), f"{len(solved)} of {len(found)}"]
+        counted = [str(centers), f"{len(solved)} of {len(found)}"]
         rows.append([task, name(method), *counted, *(medians or ["", ""]), told])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -167,16 +167,16 @@ def by_kind(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def draw_ends(axes: Any, found: list[dict[str, Any]]) -> None:
-    """Draw end points of the centres over time, from dark to light, and each run's last one."""
-    centres = np.array([end for line in found for end in line["archive"]]).reshape(-1, 2)
+    """Draw end points of the centers over time, from dark to light, and each run's last one."""
+    centers = np.array([end for line in found for end in line["archive"]]).reshape(-1, 2)
     order = np.concatenate([np.linspace(0, 1, len(line["archive"])) for line in found])
-    axes.scatter(*centres.T, s=4, c=order, cmap="viridis")
+    axes.scatter(*centers.T, s=4, c=order, cmap="viridis")
     axes.scatter(*np.array([line["end"] for line in found]).T, marker="x", color="tab:red", zorder=3)
     axes.set(title=name(kind(found[0]["method"])), xticks=[], yticks=[], aspect="equal")
 
 
 def draw_trap(above: Any, below: Any, found: list[dict[str, Any]]) -> None:
-    """Draw the U from above, x to the right, with the centres' end points, and their returns by steps."""
+    """Draw the U from above, x to the right, with the centers' end points, and their returns by steps."""
     x, y = [trap.OPENING, trap.BACK, trap.BACK, trap.OPENING], np.array([1, 1, -1, -1]) * trap.HALF_WIDTH
     above.plot(x, y, color="0.25", linewidth=3)
     draw_ends(above, found)
@@ -188,7 +188,7 @@ def draw_trap(above: Any, below: Any, found: list[dict[str, Any]]) -> None:
             steps / 1e6, means, linewidth=1, label=f"{line['seed']} {line['method'].partition(':')[2]}"
         )
     below.axhline(trap.BEYOND, color="tab:green", linestyle=":")
-    below.set(xlabel="million env steps", ylabel="return, metres ahead")
+    below.set(xlabel="million env steps", ylabel="return, meters ahead")
     below.label_outer()
     below.legend(title="seed", fontsize=7, title_fontsize=7)
 
@@ -201,9 +201,9 @@ def cost() -> str:
     search.archive, search.origins = Archive(known), np.zeros((len(known), 2), np.int64)
     generations, began = 256, time.perf_counter()
     for generation in range(generations):
-        behaviours = drawn.normal(size=(129, 2)).astype(np.float32)
-        center = Center(0.0, behaviours[-1], generation + 1, 0)
-        search.shaped(drawn.normal(size=128), behaviours[:-1], center)
+        behaviors = drawn.normal(size=(129, 2)).astype(np.float32)
+        center = Center(0.0, behaviors[-1], generation + 1, 0)
+        search.shaped(drawn.normal(size=128), behaviors[:-1], center)
         search.learn(center)
     archive = (time.perf_counter() - began) / generations
     with tempfile.TemporaryDirectory() as folder:
@@ -224,7 +224,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--env-steps", type=int)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--centres", type=int, default=1)
+    parser.add_argument("--centers", type=int, default=1)
     chosen = parser.parse_args()
     if chosen.what in ("table", "cost"):
         print(table() if chosen.what == "table" else cost())
@@ -232,7 +232,7 @@ def main() -> None:
     if chosen.what == "picture":
         picture()
         return
-    limits = {key: getattr(chosen, key) for key in ("seconds", "env_steps", "workers", "centres")}
+    limits = {key: getattr(chosen, key) for key in ("seconds", "env_steps", "workers", "centers")}
     for seed in chosen.seeds:
         for method in chosen.methods:
             line = json.dumps(run(chosen.task, method, seed, **limits))

@@ -2,7 +2,7 @@
 
     python benchmarks/pixels.py [--steps 200] [--rounds 3]
 
-Atari: eight episodes at once, greyscale 84 x 84, four frames skipped, the last two pooled, four stacked,
+Atari: eight episodes at once, grayscale 84 x 84, four frames skipped, the last two pooled, four stacked,
 up to 30 no-ops, no sticky actions; each episode has its own seed, as rollouts require. Times are
 processor times of one process, which other work on the machine affects less. Prints tables
 in Markdown.
@@ -93,7 +93,7 @@ def atari(env: str, steps: int, rounds: int) -> None:
 
 
 def car_racing(steps: int = 50) -> None:
-    """Play the same actions in both. Tracks differ with the generators; the colours need not."""
+    """Play the same actions in both. Tracks differ with the generators; the colors need not."""
     import envpool
 
     with quiet():
@@ -112,10 +112,10 @@ def car_racing(steps: int = 50) -> None:
         each = 4 if name == "EnvPool" else 1
         field = seen[-1][:80].reshape(-1, 3)
         green = field[field[:, 1] > 150]
-        colours, counts = np.unique(green, axis=0, return_counts=True)
-        most = ", ".join(str(tuple(colours[i].tolist())) for i in np.argsort(-counts)[:3])
+        colors, counts = np.unique(green, axis=0, return_counts=True)
+        most = ", ".join(str(tuple(colors[i].tolist())) for i in np.argsort(-counts)[:3])
         cost = 1e6 * times[name] / steps / each
-        print(f"| {name} | {most} | {len(colours)} | {cost:,.0f} |", flush=True)
+        print(f"| {name} | {most} | {len(colors)} | {cost:,.0f} |", flush=True)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The same digest with the engine local and with the engine ray on 1, 2 and 3 nodes, on both backends.
 
     python benchmarks/ray_bits.py [perturbation=low-rank:1]
-    python benchmarks/ray_bits.py behaviour=observation:0,1 novelty=nsra:k=3,patience=1,centres=3
+    python benchmarks/ray_bits.py behavior=observation:0,1 novelty=nsra:k=3,patience=1,centers=3
 
 Options use the names and values of a config file. The nodes are Ray's own multi-node test cluster, on
 this machine; its head has no room for workers. Prints a Markdown table, and exits with 1 if a digest

@@ -3,13 +3,13 @@
     python benchmarks/scale.py
     python benchmarks/scale.py --workers 1440 --members 10000 --processes 1 32
 
-Real parts: the generation loop, the strategy, the normaliser, the checkpoints and the Ray engine's
+Real parts: the generation loop, the strategy, the normalizer, the checkpoints and the Ray engine's
 driver, on Humanoid-v5's spaces with about 170,000 parameters. The workers are simulated: a simulated cluster
 returns each chunk after the time of its episodes (1,000 steps of 200 microseconds, give or
 take 2 %), in simulated time: waiting is skipped, and the driver's own work counts for as long as it took
 (so the machine should be idle).
 To this it adds the other costs of the driver's machine: the calls of Ray (measured here first, with
-real actors), and its network (the centre to every node, the results back).
+real actors), and its network (the center to every node, the results back).
 """
 
 from __future__ import annotations

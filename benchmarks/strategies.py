@@ -5,7 +5,7 @@
     python benchmarks/strategies.py picture    # docs/images/strategies.png
 
 ``run`` adds a line to results/strategies.jsonl for each strategy, task and seed that is not there yet. Each
-run takes one process. It ends when 100 fresh episodes of the centre reach the target, or after BUDGET env
+run takes one process. It ends when 100 fresh episodes of the center reach the target, or after BUDGET env
 steps of training, so only the seconds depend on the machine. tables.py makes the table.
 """
 
@@ -103,7 +103,7 @@ def run_all(tasks: list[str], seeds: list[int], strategies: list[str]) -> None:
 
 
 def picture() -> None:
-    """Draw members of every strategy in a bent valley at three generations, and the centre's path."""
+    """Draw members of every strategy in a bent valley at three generations, and the center's path."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -129,9 +129,9 @@ def picture() -> None:
         for generation in range(1, SHOWN[-1][0] + 1):
             members = es.ask().numpy()
             way.append(es.center.numpy().copy())
-            for shown, colour in SHOWN:
+            for shown, color in SHOWN:
                 if shown == generation:
-                    axes.scatter(*members.T, s=7, color=colour, label=f"generation {shown}", zorder=3)
+                    axes.scatter(*members.T, s=7, color=color, label=f"generation {shown}", zorder=3)
             es.tell(valley(members))
         axes.plot(*np.array(way).T, color="black", linewidth=0.8)
         axes.plot(1, 1, "*", color="black", markersize=7)

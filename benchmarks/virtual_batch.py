@@ -1,8 +1,8 @@
-"""Share of different actions of perturbed networks, with and without virtual batch normalisation.
+"""Share of different actions of perturbed networks, with and without virtual batch normalization.
 
     python benchmarks/virtual_batch.py [ENV ...]
 
-The network `openai-atari` and the same layers with biases instead of normalisation are perturbed, and each
+The network `openai-atari` and the same layers with biases instead of normalization are perturbed, and each
 perturbed network is shown frames of random play that are not in the reference batch. `other action` is the
 share of frames on which its action differs from that of the unperturbed network; `varied action`, the share
 on which it does not take the one action that it takes most often. Means over perturbations and seeds.
@@ -34,8 +34,8 @@ FRAMES, MEMBERS, SEEDS = 64, 16, 3
 Array = NDArray[np.float32]
 
 
-def without_normalisation(network: nn.Sequential) -> nn.Sequential:
-    """Return the network with the same first weights, and zero biases in place of the normalisation."""
+def without_normalization(network: nn.Sequential) -> nn.Sequential:
+    """Return the network with the same first weights, and zero biases in place of the normalization."""
     layers: list[nn.Module] = []
     for layer in network:
         if isinstance(layer, VirtualBatchNorm):
@@ -70,7 +70,7 @@ def shares(network: nn.Sequential, frames: Array, sigma: float, seed: int) -> tu
 
 
 def measure(env: str, init: str, sigma: float) -> list[float]:
-    """Return both shares with normalisation, then both without."""
+    """Return both shares with normalization, then both without."""
     rows = []
     for seed in range(SEEDS):
         config = Config(env=env, policy="openai-atari", init=init, seed=seed, **PIXELS)  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def measure(env: str, init: str, sigma: float) -> list[float]:
         network: Any = make_policy(config, environment).network
         actions = ActionMap(environment.action_space)
         frames = reference_batch(environment, actions, seed + 1000, FRAMES).astype(np.float32) / 255
-        plain = without_normalisation(
+        plain = without_normalization(
             build(config.policy, frames.shape[1:], actions.outputs, init=init, seed=seed)
         )
         rows.append([*shares(network, frames, sigma, seed), *shares(plain, frames, sigma, seed)])

@@ -69,7 +69,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     """
     parts = _PRE.split(html)
     parts[0::2] = [_CODE.sub(lambda code: f"<code>{_unbroken(code[1])}</code>", part) for part in parts[0::2]]
-    return _TABLE.sub(lambda table: _labelled(table[0]), "".join(parts))
+    return _TABLE.sub(lambda table: _labeled(table[0]), "".join(parts))
 
 
 def _repository_path(file: File) -> str:
@@ -104,12 +104,12 @@ def _source(path: Path, name: str) -> str:
     return f"# {name}\n\n`````{LANGUAGES[path.suffix]}\n{path.read_text()}\n`````\n"
 
 
-def _labelled(table: str) -> str:
+def _labeled(table: str) -> str:
     heads = [_TAG.sub("", text).strip() for kind, _, text in _CELL.findall(table) if kind == "h"]
     if len(heads) < 2:
         return table
 
-    def labelled(row: str) -> str:
+    def labeled(row: str) -> str:
         cells = iter(heads)
 
         def cell(found: re.Match[str]) -> str:
@@ -121,7 +121,7 @@ def _labelled(table: str) -> str:
 
         return _CELL.sub(cell, row)
 
-    made = _ROW.sub(lambda row: labelled(row[0]), table)
+    made = _ROW.sub(lambda row: labeled(row[0]), table)
     return made.replace("<table>", f'<table data-columns="{len(heads)}">', 1)
 
 

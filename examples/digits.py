@@ -47,7 +47,7 @@ def adam(goal: float) -> tuple[nn.Module, int]:
 
 
 def evolution(goal: float) -> tuple[nn.Module, int]:
-    """Do the same by evolution. Every member, and every evaluation of the centre, is one forward pass."""
+    """Do the same by evolution. Every member, and every evaluation of the center, is one forward pass."""
     module = network()
 
     def loss(members: Members) -> torch.Tensor:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 import escalade
 
 STRIDE = 60  # environment steps of 0.015 seconds: one step of each foot
-STIFFNESS, DAMPING = 100.0, 1.0  # of the springs, in newton metres per radian, and per radian per second
+STIFFNESS, DAMPING = 100.0, 1.0  # of the springs, in newton meters per radian, and per radian per second
 LIFT = 0.4  # radians by which a hip bends to lift its foot; the knee bends twice as far
 # Actuators: waist (y, z, x), legs (hip x, z, y, knee), arms (shoulder twice, elbow), the right side first.
 TORQUE = torch.tensor([100, 100, 100, 100, 100, 300, 200, 100, 100, 300, 200, 25, 25, 25, 25, 25, 25.0])

@@ -4,7 +4,7 @@
 
 Its texts are lines such as ``17=8+3+6``: a number, and a sum or difference of three digits with this value.
 First it learns them by backpropagation as text. Its answers then look right, and some of them are. After
-that, an evolution strategy maximises the number of correct answers under greedy decoding, which has no
+that, an evolution strategy maximizes the number of correct answers under greedy decoding, which has no
 gradient. All members of the population decode at once; see docs/deep.md.
 """
 

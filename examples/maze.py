@@ -4,7 +4,7 @@
 
 The task is that of Lehman and Stanley 2011, "Abandoning objectives: evolution through the search for novelty
 alone", in a different maze. A robot on wheels has six range finders for walls and four sensors for the goal's
-direction. Its return is minus its distance to the goal after 400 steps. A search that maximises the return
+direction. Its return is minus its distance to the goal after 400 steps. A search that maximizes the return
 ends in the pocket below the goal, as with ``--novelty none``; see benchmarks/novelty.md.
 """
 
@@ -132,11 +132,11 @@ class Maze(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         pixels = (np.indices((400, 400)).reshape(2, -1).T[:, ::-1] + 0.5) * SIZE / 400
         walls = (distances(pixels) < 1.0).reshape(400, 400)
         picture = np.where(walls[..., None], 40, 255).astype(np.uint8).repeat(3, axis=2)
-        for place, radius, colour in (
+        for place, radius, color in (
             (GOAL, 4.0, (40, 160, 60)),
             (self.robots.places[0], RADIUS, (200, 60, 40)),
         ):
-            picture[(np.linalg.norm(pixels - place, axis=1) < radius).reshape(400, 400)] = colour
+            picture[(np.linalg.norm(pixels - place, axis=1) < radius).reshape(400, 400)] = color
         return picture[::-1].copy()
 
 
@@ -197,18 +197,18 @@ SETTINGS: dict[str, Any] = {
     "population": 64,
     "sigma": 0.3,
     "lr": 0.1,
-    "behaviour": "info:x,y",
+    "behavior": "info:x,y",
     "eval_every": 1,
     "eval_episodes": 1,
     "target_return": -ARRIVED,
 }
-"""Options for a small network; behaviours are the robots' final places."""
+"""Options for a small network; behaviors are the robots' final places."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--novelty", default="nsra:centres=12,patience=5,step=0.1", help="none, ns, nsr or nsra"
+        "--novelty", default="nsra:centers=12,patience=5,step=0.1", help="none, ns, nsr or nsra"
     )
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=1)

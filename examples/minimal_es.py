@@ -14,15 +14,15 @@ def evolve(
     sigma: float = 0.1,
     lr: float = 0.01,
 ) -> Tensor:
-    """Maximise ``fitness``, (n, dimension) to (n,); ``noise`` returns a generation's (pairs, dimension)."""
+    """Maximize ``fitness``, (n, dimension) to (n,); ``noise`` returns a generation's (pairs, dimension)."""
     optimizer = torch.optim.Adam([center], lr=lr)
     for generation in range(generations):
         eps = noise(generation)
         members = torch.stack([center + sigma * eps, center - sigma * eps], dim=1).flatten(0, 1)
         ranks = fitness(members).argsort().argsort()
-        utilities = ranks / (len(members) - 1) - 0.5  # centred ranks, worst -0.5 and best 0.5
+        utilities = ranks / (len(members) - 1) - 0.5  # centered ranks, worst -0.5 and best 0.5
         gradient = (utilities[0::2] - utilities[1::2]) @ eps / (len(members) * sigma)
-        center.grad = -gradient  # optimisers descend
+        center.grad = -gradient  # optimizers descend
         optimizer.step()
     return center
 

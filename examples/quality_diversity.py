@@ -2,8 +2,8 @@
 
     python examples/quality_diversity.py [--emitter cma-me] [--batches 200] [--workers 2]
 
-A lander has a linear policy. Its behaviour is the position and the vertical speed at which its first leg
-touches the ground. The archive holds the best lander of each cell of behaviours. The script plots the archive
+A lander has a linear policy. Its behavior is the position and the vertical speed at which its first leg
+touches the ground. The archive holds the best lander of each cell of behaviors. The script plots the archive
 in qd.png and saves three policies that fly differently, qd-*.safetensors. To film one, run
 `escalade render qd-left.safetensors`.
 """
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path(), help="output folder")
     chosen = parser.parse_args()
-    with evaluator(ENV, behaviour=landing, workers=chosen.workers, episode_seeds="generation") as evaluate:
+    with evaluator(ENV, behavior=landing, workers=chosen.workers, episode_seeds="generation") as evaluate:
         archive = GridArchive(solution_dim=len(evaluate.start), dims=CELLS, ranges=(PLACES, SPEEDS), seed=1)
         scheduler = Scheduler(archive, emitters(chosen.emitter, archive, evaluate.start))
         for batch in range(1, chosen.batches + 1):

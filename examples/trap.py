@@ -2,7 +2,7 @@
 
     python examples/trap.py [--novelty nsr] [--seconds 600]
 
-The return is the distance ahead in metres. A search that maximises it walks into the U and mostly stays
+The return is the distance ahead in meters. A search that maximizes it walks into the U and mostly stays
 there. A search for novelty finds the way around. The task is that of Conti et al. 2018 (arXiv 1712.06560),
 with Gymnasium's Ant instead of a humanoid; see benchmarks/novelty.md.
 """
@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 import escalade
 
 BACK, OPENING, HALF_WIDTH = 1.8, 0.9, 2.5
-"""The U in metres: distances of its back and its open side ahead of the ant, and half its width."""
+"""The U in meters: distances of its back and its open side ahead of the ant, and half its width."""
 BEYOND = 2.6
-"""Distance in metres at which an ant has passed the trap, beyond its back by more than a leg's length."""
+"""Distance in meters at which an ant has passed the trap, beyond its back by more than a leg's length."""
 TIMESTEP, SKIP, STEPS, PERIOD, TORQUE = 0.02, 5, 200, 0.5, 0.4
 """Time and torque of an episode.
 
@@ -67,7 +67,7 @@ class Ant(AntEnv):
 
     The reward is the distance moved ahead. It observes a clock (sine and cosine), the orientation of its body
     (a quaternion) and the angles of its eight joints, but not its position. With a clock a linear policy
-    walks after few generations. As in Ant-v5, the episode ends when the body is below 0.2 metres or above 1.
+    walks after few generations. As in Ant-v5, the episode ends when the body is below 0.2 meters or above 1.
     """
 
     def __init__(self, walls: bool = True, render_mode: str | None = None) -> None:
@@ -107,7 +107,7 @@ SETTINGS: dict[str, Any] = {
     "population": 20,
     "sigma": 0.12,
     "lr": 0.06,
-    "behaviour": "info:x_position,y_position",
+    "behavior": "info:x_position,y_position",
     "eval_every": 1,
     "eval_episodes": 4,
     "target_return": BEYOND,

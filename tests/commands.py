@@ -51,15 +51,15 @@ os.fsync = full
 
 def hiding(folder: Path, *packages: str) -> dict[str, str]:
     """Return environment variables that hide ``packages`` from a command."""
-    return _customised(folder, _HIDE.format(hidden=set(packages)))
+    return _customized(folder, _HIDE.format(hidden=set(packages)))
 
 
 def filling(folder: Path, left: int) -> dict[str, str]:
     """Return environment variables of a command whose disk has room for ``left`` synced files."""
-    return _customised(folder, _FULL.format(left=left))
+    return _customized(folder, _FULL.format(left=left))
 
 
-def _customised(folder: Path, text: str) -> dict[str, str]:
+def _customized(folder: Path, text: str) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sitecustomize.py").write_text(text)
     return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}

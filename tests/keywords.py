@@ -16,7 +16,7 @@ CLASSES = {
     **dict.fromkeys(("start_from", "run_dir"), "str | os.PathLike[str] | None"),
     "hidden": "int | Sequence[int] | None",
     "resize": "int | Sequence[int]",
-    "behaviour": "str | Callable[[Any], Any] | None",
+    "behavior": "str | Callable[[Any], Any] | None",
     "strategy": "str | Callable[..., Any]",
     "wrappers": "Sequence[str | Callable[..., Any]]",
 }

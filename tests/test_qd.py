@@ -15,7 +15,7 @@ from escalade.strategies import RMES, OpenAIES
 
 ribs, qd = Later("ribs"), Later("escalade.qd")
 
-OPTIONS = {"behaviour": "observation:0,2", "workers": 0, "max_episode_steps": 60, "backend": "gymnasium"}
+OPTIONS = {"behavior": "observation:0,2", "workers": 0, "max_episode_steps": 60, "backend": "gymnasium"}
 BOX = {"dims": (10, 10), "ranges": ((-1.0, 1.0), (-0.3, 0.3))}
 
 
@@ -50,9 +50,9 @@ class PlainLoop:
         self.env = gymnasium.make("CartPole-v1", max_episode_steps=60)
 
     def __call__(self, solutions):
-        fitness, behaviours = zip(*(self.play(*each) for each in enumerate(solutions)), strict=True)
+        fitness, behaviors = zip(*(self.play(*each) for each in enumerate(solutions)), strict=True)
         self.calls += 1
-        return np.array(fitness), np.array(behaviours, np.float32)
+        return np.array(fitness), np.array(behaviors, np.float32)
 
     def play(self, place, solution):
         network = self.policy_of(solution).network
@@ -86,10 +86,10 @@ def test_workers_do_not_change_the_result():
 def test_several_episodes_are_averaged():
     with qd.evaluator("CartPole-v1", **OPTIONS, episodes_per_member=2) as evaluate:
         solutions = np.stack([evaluate.start, evaluate.start + 0.5])
-        fitness, behaviours = evaluate(solutions)
+        fitness, behaviors = evaluate(solutions)
         again, _ = evaluate(solutions)
-    assert (fitness.shape, behaviours.shape) == ((2,), (2, 2))
-    assert (fitness.dtype, behaviours.dtype) == (np.float64, np.float32)
+    assert (fitness.shape, behaviors.shape) == ((2,), (2, 2))
+    assert (fitness.dtype, behaviors.dtype) == (np.float64, np.float32)
     assert bool((fitness * 2 % 1 == 0).all())
     assert not np.array_equal(fitness, again)  # the second call uses different episodes
 
@@ -106,7 +106,7 @@ def test_the_policy_of_a_cell_can_be_saved_and_evaluated(tmp_path):
 
 
 def sphere(solutions):
-    """Return fitness with its maximum at 1, and the first two coordinates as behaviour."""
+    """Return fitness with its maximum at 1, and the first two coordinates as behavior."""
     return -((solutions - 1.0) ** 2).sum(axis=1), solutions[:, :2]
 
 
@@ -135,9 +135,9 @@ def test_an_emitter_restarts_from_an_elite_if_nothing_is_added():
     archive = ribs.archives.GridArchive(solution_dim=2, dims=(2, 2), ranges=((-1, 1), (-1, 1)), seed=3)
     emitter = qd.StrategyEmitter(archive, np.zeros(2), population=4, sigma=0.1, seed=1)
     solutions = emitter.ask()
-    fitness, behaviours = sphere(solutions)
-    info = archive.add(solutions, fitness, behaviours)
-    emitter.tell(solutions, fitness, behaviours, info)
+    fitness, behaviors = sphere(solutions)
+    info = archive.add(solutions, fitness, behaviors)
+    emitter.tell(solutions, fitness, behaviors, info)
     assert emitter.restarts == 0
     solutions = emitter.ask()
     fitness = np.full(4, -100.0)
@@ -169,9 +169,9 @@ def test_an_emitter_restarts_when_its_search_has_converged():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"behaviour": None}, "`behaviour` is missing"),
+        ({"behavior": None}, "`behavior` is missing"),
         ({"strategy": "ars"}, "`strategy` has no effect here; remove it"),
-        ({"behaviour": "info:nowhere"}, "nowhere"),
+        ({"behavior": "info:nowhere"}, "nowhere"),
         ({"hiden": (3,)}, "hiden"),
     ],
 )

@@ -16,7 +16,7 @@ def example():
 
 
 def seen(example, picture, wheel=None, pedal=None):
-    """Return one feature of a picture of shape (rows, columns, colours)."""
+    """Return one feature of a picture of shape (rows, columns, colors)."""
     policy = example.driver((3, 96, 96), 3)
     with torch.no_grad():
         if wheel is not None:

@@ -13,7 +13,7 @@ def trap():
 
 
 def thrown(env, place, velocity):
-    """Return the path of an ant thrown from a place, in metres, shape (60, 2)."""
+    """Return the path of an ant thrown from a place, in meters, shape (60, 2)."""
     env.reset(seed=1)
     ant = env.unwrapped
     qpos, qvel = ant.data.qpos.copy(), ant.data.qvel.copy()
@@ -42,7 +42,7 @@ def test_ants_cannot_enter_through_a_side(trap, side):
     assert (side * held[beside, 1]).min() > trap.HALF_WIDTH + 0.25
 
 
-def test_the_return_is_the_forward_distance_in_metres(trap):
+def test_the_return_is_the_forward_distance_in_meters(trap):
     env = trap.make()
     env.reset(seed=3)
     began = float(env.unwrapped.data.qpos[0])

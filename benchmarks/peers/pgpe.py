@@ -1,4 +1,4 @@
-"""PGPE with ClipUp of EvoTorch, on its vectorised Gymnasium problem with two actors: see pgpe.toml.
+"""PGPE with ClipUp of EvoTorch, on its vectorized Gymnasium problem with two actors: see pgpe.toml.
 
 python benchmarks/peers/pgpe.py TASK [--seed 1] [--seconds 600]
 """
@@ -54,7 +54,7 @@ def main() -> None:
     with suppress(Done):
         while True:
             searcher.step()
-            # Float: MuJoCo's observations are doubles, and so is the normalisation that it makes of them.
+            # Float: MuJoCo's observations are doubles, and so is the normalization that it makes of them.
             policy = problem.to_policy(searcher.status["center"]).float()
             judge.look(acting(policy, judge.space), searcher.status["total_interaction_count"])
 

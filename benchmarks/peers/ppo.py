@@ -45,7 +45,7 @@ def acting(model: Any) -> Any:
 
 
 def environments(task: Any, seed: int, given: dict[str, Any], **normalize: Any) -> Any:
-    """Return the library's vector of environments, normalised if the settings require it."""
+    """Return the library's vector of environments, normalized if the settings require it."""
     made = make_vec_env(task.make, given.pop("n_envs", 1), seed=seed)
     return VecNormalize(made, **normalize) if given.pop("normalize", False) else made
 

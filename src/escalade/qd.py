@@ -46,7 +46,7 @@ _SMALLEST = 1e-11
 """Largest standard deviation of the members below which a search restarts."""
 _GROUPS = ("environment", "frames", "policy")
 _FURTHER = (
-    *("behaviour", "episodes_per_member", "episode_seeds"),
+    *("behavior", "episodes_per_member", "episode_seeds"),
     *("workers", "num_envs", "engine", "worker_resources", "step_timeout"),
 )
 _OF_RUNS = ("start_from", "cutoff", "normalize_observations")  # need the state of a run
@@ -69,8 +69,8 @@ def evaluator(
         env: the environment, as in :func:`escalade.train`.
         network: a module of your own, as in :func:`escalade.train`.
         **options: options of the environment, the policy and the workers, as in :func:`escalade.train`.
-            ``behaviour`` is required. Observations are not normalised, as a normaliser that keeps learning
-            would change the behaviour of policies in the archive.
+            ``behavior`` is required. Observations are not normalized, as a normalizer that keeps learning
+            would change the behavior of policies in the archive.
 
     Returns:
         The evaluator, to be called with the scheduler's solutions.
@@ -82,7 +82,7 @@ def evaluator(
         >>> from ribs.archives import GridArchive
         >>> from ribs.emitters import GaussianEmitter
         >>> from ribs.schedulers import Scheduler
-        >>> with evaluator("CartPole-v1", behaviour="observation:0,2", workers=0) as evaluate:
+        >>> with evaluator("CartPole-v1", behavior="observation:0,2", workers=0) as evaluate:
         ...     size = len(evaluate.start)
         ...     archive = GridArchive(solution_dim=size, dims=(8, 8), ranges=((-3, 3), (-0.3, 0.3)))
         ...     emitter = GaussianEmitter(archive, sigma=0.5, x0=evaluate.start, batch_size=8, seed=1)
@@ -94,9 +94,9 @@ def evaluator(
     for name in options:
         if name in OPTIONS and name not in _TAKEN:
             raise InputError(f"`{name}` has no effect here; remove it")
-    if options.get("behaviour") is None:
-        raise InputError("`behaviour` is missing; set it to info:KEY, observation:NUMBER, ram or a function")
-    # With the best actions, a solution's behaviour does not depend on sampled actions.
+    if options.get("behavior") is None:
+        raise InputError("`behavior` is missing; set it to info:KEY, observation:NUMBER, ram or a function")
+    # With the best actions, a solution's behavior does not depend on sampled actions.
     values = from_values(code_to_names({"env": env, "head": "plain"} | options)) | {
         "normalize_observations": False
     }
@@ -109,10 +109,10 @@ def evaluator(
 
 
 class Evaluator:
-    """Callable that returns the fitness and behaviour of policies; a context manager that ends its workers.
+    """Callable that returns the fitness and behavior of policies; a context manager that ends its workers.
 
     Each call plays ``episodes_per_member`` episodes of every policy. Fitness is the mean score, which is the
-    return, or the sum of transformed rewards with the option ``reward``. A behaviour is the mean over the
+    return, or the sum of transformed rewards with the option ``reward``. A behavior is the mean over the
     episodes. The seeds of episodes depend on the run's seed, the number of the call and the index of the
     policy, so the same calls return the same numbers with any number of workers. ribs refuses results that
     are not numbers.
@@ -139,7 +139,7 @@ class Evaluator:
             solutions: parameters, shape (n, dimension); they are cast to float32.
 
         Returns:
-            Fitness, shape (n,), and behaviours, shape (n, size).
+            Fitness, shape (n,), and behaviors, shape (n, size).
 
         Raises:
             InputError: the shape is wrong, or a value is not a finite float32.
@@ -165,7 +165,7 @@ class Evaluator:
             check_known(self._parts.environment, episodes.infos)
         self.calls += 1
         fitness = self._score.fitness(population, episodes)
-        return fitness, episodes.mean_behaviours(len(vectors))
+        return fitness, episodes.mean_behaviors(len(vectors))
 
     def policy(self, solution: ArrayLike) -> Policy:
         """Return a policy with these parameters, shape (dimension,), which can be saved and rendered."""
@@ -196,7 +196,7 @@ class StrategyEmitter(EmitterBase):
 
     Args:
         archive: the scheduler's archive of ribs.
-        x0: the initial centre, shape (dimension,), the dimension of the archive's solutions.
+        x0: the initial center, shape (dimension,), the dimension of the archive's solutions.
         strategy: a name in the registry, a class, or a callable with the same arguments.
         population: solutions in a batch.
         sigma: initial standard deviation of the noise. None takes the strategy's default.
@@ -225,7 +225,7 @@ class StrategyEmitter(EmitterBase):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         if own := [name for name in ("direction", "population", "seed", "sigma") if name in (options or {})]:
-            why = "ranks are maximised" if own[0] == "direction" else "pass it as an argument"
+            why = "ranks are maximized" if own[0] == "direction" else "pass it as an argument"
             raise InputError(f"`options` cannot contain {own[0]}; {why}")
         self._strategy = strategy
         self._options = {"population": population, "sigma": sigma, **(options or {})}

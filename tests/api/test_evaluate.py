@@ -61,7 +61,7 @@ def test_passed_env_kwargs_override_those_of_the_run(tmp_path):
     same = escalade.evaluate(run, episodes=2, env_kwargs={"action": "discrete"})
     assert same.returns.tolist() == escalade.evaluate(run, episodes=2).returns.tolist()
     with pytest.raises(
-        InputError, match=r"`env_kwargs` .*'box'.*: it has 35 parameters and normalises 4 numbers"
+        InputError, match=r"`env_kwargs` .*'box'.*: it has 35 parameters and normalizes 4 numbers"
     ):
         escalade.evaluate(run, env_kwargs={"observation": "box"})
 

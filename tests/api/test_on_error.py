@@ -163,14 +163,14 @@ def only_whole(trajectory):
 
 
 @pytest.mark.filterwarnings("ignore:Raises.close")
-@pytest.mark.parametrize("behaviour", ["observation:0,1", only_whole])
-def test_a_failed_episode_has_no_behaviour(behaviour, tmp_path):
+@pytest.mark.parametrize("behavior", ["observation:0,1", only_whole])
+def test_a_failed_episode_has_no_behavior(behavior, tmp_path):
     seen = []
 
     def count(state):
-        seen.append((state.row.nonfinite, np.isnan(state.behaviours).all(axis=1).sum()))
+        seen.append((state.row.nonfinite, np.isnan(state.behaviors).all(axis=1).sum()))
 
-    options = {"behaviour": behaviour, "novelty": "nsr", "strategy": "openai-es", "on_error": "worst"}
+    options = {"behavior": behavior, "novelty": "nsr", "strategy": "openai-es", "on_error": "worst"}
     with pytest.warns(RuntimeWarning, match="raised RuntimeError"):
         ran = train(tmp_path / "run", workers=0, callbacks=[count], **options)
     assert sum(failed for failed, _ in seen) > 0

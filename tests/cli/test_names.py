@@ -72,7 +72,7 @@ def test_no_message_suggests_a_flag_that_the_command_does_not_have():
         f"{path.name}: {line.strip()}"
         for path in Path(escalade.__file__).parent.rglob("*.py")
         if path.parent.name != "cli" and "add_command(" not in (text := path.read_text())
-        for line in text.replace("var(--", "var(").splitlines()  # colours of a page
+        for line in text.replace("var(--", "var(").splitlines()  # colors of a page
         if re.search(r"""^[^#]*f?["'].*(?<![-`\w])--[a-z]""", line)
         and "``--" not in line
         and "hf download" not in line

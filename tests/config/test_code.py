@@ -25,7 +25,7 @@ FORGED = {
     "policy": "canary:anything",
     "wrappers": ["canary:anything(1)"],
     "strategy": "canary:anything",
-    "behaviour": "canary:anything",
+    "behavior": "canary:anything",
     "recorder": ["canary:anything"],
 }
 NEW = ["--preset", "none", "--population", "4", "--generations", "1", "--workers", "0"]

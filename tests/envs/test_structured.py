@@ -83,14 +83,14 @@ def count_actions(trajectory):
     return [len(trajectory.actions), trajectory.actions[0][0]]
 
 
-def test_a_behaviour_receives_structured_actions(tmp_path):
+def test_a_behavior_receives_structured_actions(tmp_path):
     escalade.train(
         TINY,
         env_kwargs={"action": "platform"},
         run_dir=tmp_path / "run",
         workers=0,
         novelty="nsr:k=2",
-        behaviour="tests.envs.test_structured:count_actions",
+        behavior="tests.envs.test_structured:count_actions",
         **OPTIONS,
     )
 

@@ -1,4 +1,4 @@
-"""Escalade's own wrappers: behaviour, errors and purity."""
+"""Escalade's own wrappers: behavior, errors and purity."""
 
 from typing import Any
 

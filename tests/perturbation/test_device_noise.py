@@ -125,7 +125,7 @@ def correlation(one, other):
     return abs(float((one * other).mean())) * math.sqrt(len(one))
 
 
-def test_neighbouring_numbers_are_uncorrelated():
+def test_neighboring_numbers_are_uncorrelated():
     n = 2**18
     values, pairs = numbers(n, number=0), n // 2
     others = [numbers(n, number=1), numbers(n, generation=4), numbers(n, seed=8)]
@@ -174,7 +174,7 @@ def test_weighted_sums_of_squares_equal_those_of_the_dense_noise():
 
 
 @pytest.mark.parametrize("rank", [0, 2])
-def test_members_are_the_centre_plus_mirrored_noise(rank):
+def test_members_are_the_center_plus_mirrored_noise(rank):
     made, center = source(rank), torch.randn(SIZE, generator=torch.Generator().manual_seed(1)).to(PLACE)
     population = DevicePopulation(center, 0.1, made, 7, 2, 6)
     rows = torch.full((6, SIZE), math.nan, device=PLACE)

@@ -79,7 +79,7 @@ def test_perturbation_depends_only_on_its_address():
     assert not np.array_equal(written(draws(2)), written(draws(2, generation=4)))
 
 
-def test_pairs_average_to_the_centre_and_pickled_populations_are_small():
+def test_pairs_average_to_the_center_and_pickled_populations_are_small():
     source = make_source("low-rank:2", 5, ((300, 400), (400,)))
     center = np.random.default_rng(1).normal(size=120_400).astype(np.float32)
     population = GaussianPopulation(center, 0.1, source, 7, 2, 6)
@@ -115,7 +115,7 @@ def test_wrong_ranks_and_dimensions_are_rejected():
 
 
 def quadratic():
-    """Return a quadratic of a matrix, a centre far from its minimum, the gradient there, and shapes."""
+    """Return a quadratic of a matrix, a center far from its minimum, the gradient there, and shapes."""
     chance = np.random.default_rng(3)
     target, weights = chance.normal(size=(10, 12)), chance.uniform(0.2, 2.0, size=(10, 12))
 

@@ -19,7 +19,7 @@ def gaussian(dimension=50, size=8, antithetic=True, scale=0.1, center=None):
 
 
 @pytest.mark.parametrize("antithetic", [True, False])
-def test_members_are_the_centre_plus_scaled_noise_at_their_address(antithetic):
+def test_members_are_the_center_plus_scaled_noise_at_their_address(antithetic):
     scale = np.linspace(0.01, 0.5, 50, dtype=np.float32)
     population = gaussian(antithetic=antithetic, scale=scale)
     members = write_all(population).astype(np.float64)
@@ -43,7 +43,7 @@ def test_members_made_together_equal_those_made_one_by_one(kind, scale):
 
 @repeatable
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(1e-6, 1e3))
-def test_mirrored_members_average_to_the_centre(seed, dimension, scale):
+def test_mirrored_members_average_to_the_center(seed, dimension, scale):
     center = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
     around_zero = write_all(gaussian(dimension, scale=scale, center=np.zeros_like(center)))
     assert (around_zero[0::2] + around_zero[1::2] == 0).all()  # the perturbations cancel exactly

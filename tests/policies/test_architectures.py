@@ -222,7 +222,7 @@ def test_stack_with_mismatched_layers_is_rejected():
         batched_network(nn.Sequential(nn.Conv2d(2, 2, 3)), (3, 8, 8))
 
 
-def test_virtual_batch_normalisation_comes_first_and_needs_a_reference():
+def test_virtual_batch_normalization_comes_first_and_needs_a_reference():
     with pytest.raises(InputError, match="needs `reference_shape`"):
         Chain(nn.Linear(3, 4), VirtualBatchNorm(4))
     with pytest.raises(InputError, match="must come before"):

@@ -1,4 +1,4 @@
-"""Networks: construction, initialisation, recognition as stacks, and flattening."""
+"""Networks: construction, initialization, recognition as stacks, and flattening."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def factory(inputs, outputs):
 
 
 @pytest.mark.parametrize("init", ["normc", "xavier", "orthogonal", "zeros"])
-def test_initialisation_depends_only_on_the_seed(init):
+def test_initialization_depends_only_on_the_seed(init):
     torch.manual_seed(0)
     first = to_vector(build("mlp", 6, 3, init=init, seed=4))
     torch.manual_seed(99)
@@ -57,7 +57,7 @@ def test_normc_and_orthogonal_have_the_documented_norms():
         nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2), nn.Tanh()),
     ],
 )
-def test_plain_stacks_are_recognised(module):
+def test_plain_stacks_are_recognized(module):
     assert isinstance(batched_network(module), Stack)
 
 

@@ -74,7 +74,7 @@ def test_large_offsets_do_not_lose_the_standard_deviations():
         )
 
 
-def test_small_units_are_normalised_like_large_ones():
+def test_small_units_are_normalized_like_large_ones():
     episodes = [np.random.default_rng(3).normal(0, [1.0, 0.2], (40, 2)) for _ in range(3)]
     small = merged([1e-6 * one for one in episodes], 1).snapshot().inverse_std
     np.testing.assert_allclose(1e-6 * small, merged(episodes, 1).snapshot().inverse_std, rtol=1e-9)
@@ -86,7 +86,7 @@ def test_normalizer_without_observations_is_the_identity():
     np.testing.assert_array_equal(frozen.apply(seen), seen.astype(np.float32))
 
 
-def test_observations_are_standardised_and_clipped():
+def test_observations_are_standardized_and_clipped():
     episodes = data()
     everything = np.concatenate(episodes)
     applied = merged(episodes).snapshot().apply(everything)

@@ -1,4 +1,4 @@
-"""Members' episodes that start from states of the centre's episode."""
+"""Members' episodes that start from states of the center's episode."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ def run(work, asked, items):
     return feed.results
 
 
-def test_results_do_not_depend_on_the_worker_or_change_the_centres_episode(work):
+def test_results_do_not_depend_on_the_worker_or_change_the_centers_episode(work):
     asked = job(along=True)
     whole = run(work, asked, range(asked.items))
     assert [int(whole[item]["length"]) for item in range(asked.items)] == [5] * MEMBERS + [3 * APART] * 2
@@ -59,7 +59,7 @@ def test_results_do_not_depend_on_the_worker_or_change_the_centres_episode(work)
     assert all(plain[item].tobytes() == whole[item].tobytes() for item in plain)
 
 
-def test_members_start_in_states_of_the_centres_episode(work, monkeypatch):
+def test_members_start_in_states_of_the_centers_episode(work, monkeypatch):
     asked, kept, begun = job(along=True), [], []
     games = type(work.vector)
     keep, go_on = games.keep, games.go_on

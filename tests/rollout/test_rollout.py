@@ -1,4 +1,4 @@
-"""An episode depends only on its member, the normaliser, its seed and its environment.
+"""An episode depends only on its member, the normalizer, its seed and its environment.
 
 It does not depend on its slot, the concurrent episodes, their order, or the time of assignment.
 """
@@ -178,7 +178,7 @@ def test_results_do_not_depend_on_order_batching_or_slots(items, most, slots, lu
         assert result.tobytes() == TOGETHER[item].tobytes()
 
 
-def test_evaluations_use_the_centre_without_action_noise():
+def test_evaluations_use_the_center_without_action_noise():
     quiet, job = setting("tests.environments:Walk-v0")
     noisy, _ = setting("tests.environments:Walk-v0", noise=0.5)
     first, second = run(quiet, job, Feed(range(job.items))), run(noisy, job, Feed(range(job.items)))
@@ -241,7 +241,7 @@ def test_only_part_of_a_large_population_reports_moments(monkeypatch):
     np.testing.assert_array_equal((part + part).moments, np.concatenate([part.moments, part.moments]))
 
 
-def test_observations_far_from_zero_are_normalised_by_their_standard_deviation():
+def test_observations_far_from_zero_are_normalized_by_their_standard_deviation():
     rollouts, job = setting("tests.environments:Clock-v0")
     first = replace(job, normalization=Normalizer(2).snapshot(), seed_sharing="member")
     results = run(rollouts, first, Feed(range(job.items)))

@@ -21,7 +21,7 @@ def noise(seed, generation, number, dimension):
 
 
 def values(rows, generation):
-    """Return noisy fitness to maximise, so that a member that was lucky once is not the best."""
+    """Return noisy fitness to maximize, so that a member that was lucky once is not the best."""
     luck = np.random.default_rng(generation).normal(0, 3, len(rows))
     return -((rows - 1) ** 2).sum(axis=1) + luck
 
@@ -74,7 +74,7 @@ def test_process_caches_parents_of_two_generations_and_adds_one_perturbation_per
         written.clear()
         es.tell(values(es.ask().numpy(), es.generation))
         assert len(genomes._parents) <= 2 * (4 + 2)  # the breeding parents and the parents of the elites
-    # Forty members, four parents made before, the elites' parents and the new centre.
+    # Forty members, four parents made before, the elites' parents and the new center.
     assert len(written) <= 40 + 4 + 2 + 5
 
 

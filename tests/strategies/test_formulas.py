@@ -1,7 +1,7 @@
 """One ``tell`` of each strategy, and several in a row, against the papers' formulas in float64.
 
 Nothing here comes from the package but the strategy under test: the noise is rebuilt as
-(member - centre) / deviation from the members of ``ask``, and ranks, utilities, optimisers and updates
+(member - center) / deviation from the members of ``ask``, and ranks, utilities, optimizers and updates
 are written out again, as plainly as in the papers.
 """
 
@@ -92,14 +92,14 @@ def noise(strategy, deviation):
 
 
 def tell_and_compare(strategy, fitness, before, expected):
-    """Assert that the step is right to 1e-5 of its length, and so is each coordinate of the centre.
+    """Assert that the step is right to 1e-5 of its length, and so is each coordinate of the center.
 
-    ``before`` and ``expected`` are the reference's centres, which it computed in float64 from the start.
+    ``before`` and ``expected`` are the reference's centers, which it computed in float64 from the start.
     """
     start = strategy.center.numpy().astype(np.float64)
     strategy.tell(fitness)
     after = strategy.center.numpy().astype(np.float64)
-    rounding = 2.0**-23 * np.linalg.norm(after)  # the centre itself is float32
+    rounding = 2.0**-23 * np.linalg.norm(after)  # the center itself is float32
     wrong = np.linalg.norm((after - start) - (expected - before))
     assert wrong <= 1e-5 * np.linalg.norm(expected - before) + rounding
     # A coordinate that crosses zero keeps the rounding error of the earlier float32 values.

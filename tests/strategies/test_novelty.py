@@ -13,8 +13,8 @@ from escalade.strategies.novelty import Archive, Center, Novelty, NoveltyOptions
 DRAWN = np.random.default_rng(3)
 
 
-def archive(behaviours):
-    return Archive(np.asarray(behaviours, np.float32))
+def archive(behaviors):
+    return Archive(np.asarray(behaviors, np.float32))
 
 
 def mean_of_nearest(wanted, known, k):
@@ -28,17 +28,17 @@ def centered(values):
     return np.array(places) / (len(values) - 1) - 0.5
 
 
-def center(fitness, *behaviour):
-    return Center(fitness, np.array(behaviour, np.float32))
+def center(fitness, *behavior):
+    return Center(fitness, np.array(behavior, np.float32))
 
 
 @pytest.mark.parametrize("size", [1, 2, 128])
 @pytest.mark.parametrize(("known", "k"), [(1, 10), (7, 3), (500, 1), (500, 15)])
 def test_novelty_is_the_mean_distance_to_the_k_nearest(size, known, k):
-    behaviours = DRAWN.normal(size=(known, size)).astype(np.float32)
-    wanted = np.concatenate([behaviours[:2], DRAWN.normal(size=(3, size)).astype(np.float32)])
-    found = archive(behaviours).novelty(wanted, k)
-    by_hand = mean_of_nearest(wanted.tolist(), behaviours.tolist(), k)
+    behaviors = DRAWN.normal(size=(known, size)).astype(np.float32)
+    wanted = np.concatenate([behaviors[:2], DRAWN.normal(size=(3, size)).astype(np.float32)])
+    found = archive(behaviors).novelty(wanted, k)
+    by_hand = mean_of_nearest(wanted.tolist(), behaviors.tolist(), k)
     np.testing.assert_allclose(found, by_hand, rtol=1e-13, atol=1e-15)
 
 
@@ -52,15 +52,15 @@ def test_novelty_is_bit_identical_with_blocks_and_ties(monkeypatch):
 
 def test_novelty_equals_that_of_pyribs():
     archives = pytest.importorskip("ribs.archives")
-    behaviours, wanted = DRAWN.normal(size=(300, 3)), DRAWN.normal(size=(20, 3))
-    behaviours, wanted = behaviours.astype(np.float32), wanted.astype(np.float32)
+    behaviors, wanted = DRAWN.normal(size=(300, 3)), DRAWN.normal(size=(20, 3))
+    behaviors, wanted = behaviors.astype(np.float32), wanted.astype(np.float32)
     theirs = archives.ProximityArchive(
         solution_dim=1, measure_dim=3, k_neighbors=10, novelty_threshold=0.0, dtype=np.float64
     )
-    for behaviour in behaviours:
-        theirs.add(np.zeros((1, 1)), np.zeros(1), behaviour[None].astype(np.float64))
-    assert len(theirs) == len(behaviours)
-    found = archive(behaviours).novelty(wanted, 10)
+    for behavior in behaviors:
+        theirs.add(np.zeros((1, 1)), np.zeros(1), behavior[None].astype(np.float64))
+    assert len(theirs) == len(behaviors)
+    found = archive(behaviors).novelty(wanted, 10)
     np.testing.assert_allclose(found, theirs.compute_novelty(wanted.astype(np.float64)), rtol=1e-12)
 
 
@@ -68,11 +68,11 @@ def test_novelty_equals_that_of_pyribs():
 def test_strategy_receives_ranks_weighted_as_in_the_paper(method):
     search = Novelty(NoveltyOptions(method))
     known = DRAWN.normal(size=(30, 2)).astype(np.float32)
-    for behaviour in known[:-1]:
-        search.learn(Center(-math.inf, behaviour))
-    fitness, behaviours = DRAWN.normal(size=12), DRAWN.normal(size=(12, 2)).astype(np.float32)
-    told, columns = search.shaped(fitness, behaviours, Center(1.0, known[-1]))
-    novel = mean_of_nearest(behaviours.tolist(), known.tolist(), 10)
+    for behavior in known[:-1]:
+        search.learn(Center(-math.inf, behavior))
+    fitness, behaviors = DRAWN.normal(size=12), DRAWN.normal(size=(12, 2)).astype(np.float32)
+    told, columns = search.shaped(fitness, behaviors, Center(1.0, known[-1]))
+    novel = mean_of_nearest(behaviors.tolist(), known.tolist(), 10)
     weight = {"ns": 0.0, "nsr": 0.5}.get(method, 0.3)
     by_hand = weight * centered(fitness) + (1 - weight) * centered(novel)
     np.testing.assert_allclose(told, by_hand, rtol=0, atol=1e-15)
@@ -94,12 +94,12 @@ def test_openai_es_uses_the_mean_of_ranks_directly():
     np.testing.assert_allclose(strategy.center.numpy(), step, rtol=1e-5, atol=1e-6)
 
 
-def test_fitness_weight_falls_after_patience_and_rises_with_a_better_centre():
+def test_fitness_weight_falls_after_patience_and_rises_with_a_better_center():
     search = Novelty(NoveltyOptions("nsra:weight=0.5,step=0.2,patience=2"))
-    behaviours, seen = np.eye(3, 2, dtype=np.float32), []
+    behaviors, seen = np.eye(3, 2, dtype=np.float32), []
     for generation, fitness in enumerate([1.0, 0.5, 1.0, 0.9, 0.8, 2.0, 3.0, math.nan, 4.0, math.inf, 0.0]):
         here = center(fitness, generation, 0.0)
-        _, columns = search.shaped(np.arange(3.0), behaviours, here)
+        _, columns = search.shaped(np.arange(3.0), behaviors, here)
         seen.append(columns["fitness_weight"])
         search.learn(here)
     np.testing.assert_allclose(seen, [0.5, 0.5, 0.3, 0.3, 0.1, 0.3, 0.5, 0.5, 0.7, 0.7, 0.5])
@@ -111,7 +111,7 @@ def test_fitness_weight_falls_after_patience_and_rises_with_a_better_centre():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e35, -1e35])
-def test_centre_without_usable_fitness_is_not_a_new_best(value):
+def test_center_without_usable_fitness_is_not_a_new_best(value):
     search = Novelty(NoveltyOptions("nsra:weight=0.5,step=0.2,patience=9"))
     for fitness in (value, 1.0, value, 2.0):
         search.learn(center(fitness, 0.0, 0.0))
@@ -121,19 +121,19 @@ def test_centre_without_usable_fitness_is_not_a_new_best(value):
     again.load(search.tensors())
 
 
-def test_nonfinite_behaviours_rank_last_and_are_not_archived():
+def test_nonfinite_behaviors_rank_last_and_are_not_archived():
     search = Novelty(NoveltyOptions("ns:k=3"))
-    behaviours = np.array([[0, 1], [np.nan, 0], [5, 5], [1, 1]], np.float32)
-    told, _ = search.shaped(np.array([1.0, 2.0, np.nan, 3.0]), behaviours, center(1.0, 0.0, 0.0))
+    behaviors = np.array([[0, 1], [np.nan, 0], [5, 5], [1, 1]], np.float32)
+    told, _ = search.shaped(np.array([1.0, 2.0, np.nan, 3.0]), behaviors, center(1.0, 0.0, 0.0))
     assert np.isnan(told).tolist() == [False, True, True, False]
     search.learn(center(1.0, np.nan, 0.0))
     assert len(search.archive) == 0
-    told, _ = search.shaped(np.arange(2.0), behaviours[[0, 3]], center(1.0, np.inf, 0.0))
+    told, _ = search.shaped(np.arange(2.0), behaviors[[0, 3]], center(1.0, np.inf, 0.0))
     assert told.tolist() == [0.0, 0.0]  # the archive is empty
     with pytest.raises(EnvironmentFailure, match="every member's holds a NaN"):
         search.shaped(np.arange(2.0), np.full((2, 2), np.nan, np.float32), center(1.0, 0.0, 0.0))
     search.learn(center(1.0, 0.0, 0.0))
-    with pytest.raises(InputError, match="`behaviour`: there are behaviours of 2 and 3 numbers"):
+    with pytest.raises(InputError, match="`behavior`: there are behaviors of 2 and 3 numbers"):
         search.learn(center(1.0, 0.0, 0.0, 1.0))
 
 
@@ -154,8 +154,8 @@ def test_invalid_search_is_rejected(text, message):
         NoveltyOptions(text)
 
 
-def test_archive_rejects_behaviours_of_a_different_size():
+def test_archive_rejects_behaviors_of_a_different_size():
     known = archive([[0.0, 1.0]])
-    for asked in (known.with_one, lambda behaviour: known.novelty(behaviour[None], 3)):
-        with pytest.raises(InputError, match="behaviours of 2 and 3 numbers"):
+    for asked in (known.with_one, lambda behavior: known.novelty(behavior[None], 3)):
+        with pytest.raises(InputError, match="behaviors of 2 and 3 numbers"):
             asked(np.full(3, np.nan, np.float32))

@@ -1,4 +1,4 @@
-"""Optimisers of the centre: bit-identical to torch's, without the imports of torch.optim."""
+"""Optimizers of the center: bit-identical to torch's, without the imports of torch.optim."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def run(strategy, generations):
 
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize("make", [OpenAIES, PGPE])
-def test_named_optimisers_are_bit_identical_to_torchs(name, make):
+def test_named_optimizers_are_bit_identical_to_torchs(name, make):
     common = {
         "population": 16,
         "sigma": 0.1,
@@ -64,13 +64,13 @@ def test_sgd_without_momentum_is_plain_gradient_descent():
     assert not any(key.startswith("optimizer.") for key in es.state_dict())
 
 
-def test_invalid_optimiser_is_rejected():
+def test_invalid_optimizer_is_rejected():
     for optimizer in ("adamm", 3, lambda params: None, torch.optim.Adam([torch.zeros(1)])):
         with pytest.raises(InputError, match="optimizer"):
             OpenAIES(np.zeros(5), 8, optimizer=optimizer)
 
 
-def test_state_of_a_different_optimiser_is_rejected_and_changes_nothing():
+def test_state_of_a_different_optimizer_is_rejected_and_changes_nothing():
     before = OpenAIES(np.zeros(5), 8, optimizer="sgd", perturbation=TABLE)
     saved = run(OpenAIES(np.zeros(5), 8, optimizer="adam", perturbation=TABLE), 3).state_dict()
     with pytest.raises(InputError, match="different optimizer"):
@@ -113,7 +113,7 @@ def test_training_does_not_import_the_torch_compiler(tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", ["Adagrad", "AdamW", "ASGD", "RAdam", "SGD"])
-def test_resumed_torch_optimisers_are_bit_identical(name, dtype):
+def test_resumed_torch_optimizers_are_bit_identical(name, dtype):
     def made():
         return OpenAIES(torch.ones(5, dtype=dtype), 8, optimizer=partial(make, lr=0.1), perturbation=TABLE)
 
@@ -124,7 +124,7 @@ def test_resumed_torch_optimisers_are_bit_identical(name, dtype):
 
 
 @pytest.mark.parametrize("make", [partial(OpenAIES, lr=0.1), partial(PGPE, lr=0.1)], ids=["adam", "clipup"])
-def test_one_diverged_fitness_leaves_the_optimiser_state_finite(make):
+def test_one_diverged_fitness_leaves_the_optimizer_state_finite(make):
     es = make(np.full(3, 0.5), 20, sigma=0.1, shaping="raw", perturbation=TABLE)
     fitness = -((es.ask().double() - 1) ** 2).sum(dim=1)
     fitness[4] = -1e24
@@ -137,13 +137,13 @@ def test_one_diverged_fitness_leaves_the_optimiser_state_finite(make):
     assert not torch.equal(es.center, before)
 
 
-def test_optimiser_that_maximises_is_rejected():
+def test_optimizer_that_maximizes_is_rejected():
     with pytest.raises(InputError, match="must not maximize"):
         OpenAIES(np.zeros(5), 8, optimizer=partial(torch.optim.SGD, lr=0.1, maximize=True))
 
 
 class Counting(torch.optim.Optimizer):
-    """Shortens its steps by a count in its parameter group, like schedule-free optimisers."""
+    """Shortens its steps by a count in its parameter group, like schedule-free optimizers."""
 
     def __init__(self, params):
         super().__init__(params, {"lr": 0.1, "count": 0, "sum": 0.0, "betas": (0.9, 0.99), "amsgrad": False})

@@ -18,7 +18,7 @@ TINY = {"preset": None, "population": 6, "generations": 4, "verbose": False, "wo
 
 
 class Cauchy(Strategy):
-    """Heavy-tailed members drawn from every global generator; the centre follows with momentum."""
+    """Heavy-tailed members drawn from every global generator; the center follows with momentum."""
 
     def __init__(self, x0, population, sigma=0.1, *, seed=0, direction="maximize"):
         super().__init__(x0, population, seed=seed, direction=direction)
@@ -89,7 +89,7 @@ def test_global_draws_after_equal_fitness_depend_only_on_the_seed():
     assert centers[0] == centers[1] != centers[2]
 
 
-def test_overflowing_update_is_rejected_in_one_line_and_leaves_the_centre():
+def test_overflowing_update_is_rejected_in_one_line_and_leaves_the_center():
     class Leaping(Cauchy):
         def update(self, fitness):
             self.center *= np.inf
@@ -97,7 +97,7 @@ def test_overflowing_update_is_rejected_in_one_line_and_leaves_the_centre():
     es = build_strategy(Leaping, np.ones(3, np.float32), {"population": 4})
     es.ask()
     with pytest.raises(
-        InputError, match=r"generation 1 takes the centre beyond the largest .*; use a smaller sigma "
+        InputError, match=r"generation 1 takes the center beyond the largest .*; use a smaller sigma "
     ):
         es.tell([0.0, 1.0, 2.0, 3.0])
     assert es.center.tolist() == [1.0, 1.0, 1.0]

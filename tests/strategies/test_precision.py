@@ -1,4 +1,4 @@
-"""float64 problems are optimised in float64; the paths of CMA-ES agree with a derivation."""
+"""float64 problems are optimized in float64; the paths of CMA-ES agree with a derivation."""
 
 import math
 
@@ -40,7 +40,7 @@ def test_sphere_around_1000_does_not_stall_at_float32_resolution(name):
         members = es.ask()
         assert members.dtype == torch.float64
         es.tell(sphere(members))
-    # Neighbouring float32 numbers near 1000.1 are 6e-5 apart; the best they reach is 4 * (1.2e-5)**2.
+    # Neighboring float32 numbers near 1000.1 are 6e-5 apart; the best they reach is 4 * (1.2e-5)**2.
     assert es.result.best.dtype == es.result.center.dtype == torch.float64
     assert es.result.best_fitness < (1e-8 if name == "les" else 1e-11)  # LES has a minimum sigma of 1e-4
 

@@ -185,7 +185,7 @@ def test_failed_members_count_as_the_worst(make):
 
 
 @every
-def test_minimising_is_maximising_the_negative(make):
+def test_minimizing_is_maximizing_the_negative(make):
     up, down = built(make), built(make, direction="minimize")
     for _ in range(5):
         values = sphere(up.ask()).numpy()

@@ -1,4 +1,4 @@
-"""Several centres: choice of the moving one, separate state, bit-identical runs, and their policies."""
+"""Several centers: choice of the moving one, separate state, bit-identical runs, and their policies."""
 
 import signal
 from dataclasses import replace
@@ -18,7 +18,7 @@ from escalade.training.policy_objective import PolicyObjective
 
 ENV = "tests.environments:Succeeds-v0"
 OPTIONS = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
-OPTIONS |= {"behaviour": "info:where,is_success", "novelty": "nsra:k=3,centres=3", "generations": 7}
+OPTIONS |= {"behavior": "info:where,is_success", "novelty": "nsra:k=3,centers=3", "generations": 7}
 
 NETWORK = [f"network.{layer}.{part}" for layer in (0, 2) for part in ("weight", "bias")]
 
@@ -35,7 +35,7 @@ def saved(folder):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return trained(tmp_path_factory.mktemp("centres") / "whole")
+    return trained(tmp_path_factory.mktemp("centers") / "whole")
 
 
 def search_with(places, numbers):
@@ -45,8 +45,8 @@ def search_with(places, numbers):
     return search
 
 
-def test_centres_are_chosen_in_turn_and_then_by_novelty():
-    # Novelty of the last behaviours of 0, 1 and 2: mean distance to the two nearest, including their own.
+def test_centers_are_chosen_in_turn_and_then_by_novelty():
+    # Novelty of the last behaviors of 0, 1 and 2: mean distance to the two nearest, including their own.
     search = search_with([(9, 9), (0, 0), (1, 0), (5, 0)], [0, 0, 1, 2])
     assert [search.draw(3, generation, 7) for generation in range(3)] == [0, 1, 2]
     novelty = np.array([0.5, 0.5, 2.0])
@@ -55,7 +55,7 @@ def test_centres_are_chosen_in_turn_and_then_by_novelty():
     np.testing.assert_allclose(np.bincount(drawn) / 3000, novelty / novelty.sum(), atol=0.03)
 
 
-def test_only_the_chosen_centre_changes(tmp_path):
+def test_only_the_chosen_center_changes(tmp_path):
     before = trained(tmp_path / "run", generations=6)
     earlier = saved(tmp_path / "run")
     escalade.resume(before.folder, generations=7, verbose=False)
@@ -71,7 +71,7 @@ def test_only_the_chosen_centre_changes(tmp_path):
     assert later["novelty.origins"][-1].tolist() == [7, moved]
 
 
-def test_centres_start_with_different_weights(whole):
+def test_centers_start_with_different_weights(whole):
     first = read(whole.folder.checkpoints.path(0)).tensors
     starts = [first[f"strategy.{number}.center"] for number in range(3)]
     assert not np.array_equal(starts[0], starts[1])
@@ -101,8 +101,8 @@ def test_any_strategy_is_bit_identical_in_workers_and_after_a_resume(strategy, t
     assert columns[0][:3] == [0, 1, 2]
 
 
-def test_run_policy_is_the_best_centre_and_each_centre_has_a_file(whole):
-    each = [escalade.evaluate(whole, episodes=20, centre=number) for number in range(3)]
+def test_run_policy_is_the_best_center_and_each_center_has_a_file(whole):
+    each = [escalade.evaluate(whole, episodes=20, center=number) for number in range(3)]
     best, ends = whole.summary["center"], saved(whole.folder.path)
     assert len({found.params_sha256 for found in each}) == 3
     assert escalade.evaluate(whole, episodes=20).params_sha256 == each[best].params_sha256
@@ -113,28 +113,28 @@ def test_run_policy_is_the_best_centre_and_each_centre_has_a_file(whole):
         parts, center = read(whole.folder.center(number)).tensors, ends[f"strategy.{number}.center"]
         weights = np.concatenate([parts[name].ravel() for name in NETWORK])
         np.testing.assert_array_equal(np.sort(weights), np.sort(center))  # files store them transposed
-    # One per generation, two more in four of the seven, and three for each centre at the end.
+    # One per generation, two more in four of the seven, and three for each center at the end.
     assert whole.summary["eval_episodes_total"] == 7 + 4 * 2 + 3 * 3
 
 
-def test_command_accepts_centre_numbers(tmp_path, capsys, monkeypatch):
+def test_command_accepts_center_numbers(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = "--preset none --population 4 --hidden 4 --generations 3 --workers 0 --run-dir run --eval-every 1"
-    search = "--behaviour info:where --novelty ns:centres=2"
+    search = "--behavior info:where --novelty ns:centers=2"
     assert main(["train", ENV, *flags.split(), *search.split()]) == 0
     said = capsys.readouterr().out
-    assert " of centre 1 " in said
-    assert "episodes of centre " in said
-    assert main(["eval", "run", "--centre", "1", "--episodes", "2"]) == 0
-    assert "latest policy of centre 1: return" in capsys.readouterr().out
+    assert " of center 1 " in said
+    assert "episodes of center " in said
+    assert main(["eval", "run", "--center", "1", "--episodes", "2"]) == 0
+    assert "latest policy of center 1: return" in capsys.readouterr().out
     for typed, message in (
-        ("eval run --centre 2", "--centre 2: the run has 2 centres, numbered from 0"),
-        ("eval run --centre x", "--centre 'x' must be a whole number of at least 0"),
-        ("eval run --centre 0 --checkpoint best", "has one best policy for all centres, so --centre 0"),
-        ("eval run/policy.safetensors --centre 0", "--centre 0 has no effect with a policy file"),
+        ("eval run --center 2", "--center 2: the run has 2 centers, numbered from 0"),
+        ("eval run --center x", "--center 'x' must be a whole number of at least 0"),
+        ("eval run --center 0 --checkpoint best", "has one best policy for all centers, so --center 0"),
+        ("eval run/policy.safetensors --center 0", "--center 0 has no effect with a policy file"),
         (
-            f"train {ENV} --behaviour info:where --novelty ns:centres=0",
-            "centres must be a whole number from 1",
+            f"train {ENV} --behavior info:where --novelty ns:centers=0",
+            "centers must be a whole number from 1",
         ),
     ):
         assert main(typed.split()) == 2
@@ -143,13 +143,13 @@ def test_command_accepts_centre_numbers(tmp_path, capsys, monkeypatch):
         assert len(said.strip().splitlines()) == 1
 
 
-def test_missing_centre_is_rejected(whole):
+def test_missing_center_is_rejected(whole):
     with pytest.raises(InputError, match="the run has 3"):
-        escalade.evaluate(whole.folder, centre=-1)
+        escalade.evaluate(whole.folder, center=-1)
 
 
 @pytest.mark.parametrize("value", [np.inf, 1e35])
-def test_centre_with_a_diverged_last_evaluation_is_not_the_run_policy(value, tmp_path, monkeypatch):
+def test_center_with_a_diverged_last_evaluation_is_not_the_run_policy(value, tmp_path, monkeypatch):
     play = PolicyObjective._play
 
     def played(objective, *given):
@@ -161,7 +161,7 @@ def test_centre_with_a_diverged_last_evaluation_is_not_the_run_policy(value, tmp
     assert trained(tmp_path / "run").summary["center"] != 1
 
 
-def test_single_neighbour_excludes_the_own_behaviour_and_missing_novelty_is_the_mean():
+def test_single_neighbor_excludes_the_own_behavior_and_missing_novelty_is_the_mean():
     search = search_with([(0, 0), (1, 0), (4, 0)], [0, 1, 2])
     search.options = NoveltyOptions("ns:k=1")
     drawn = [search.draw(3, generation, 7) for generation in range(3, 3003)]
@@ -180,13 +180,13 @@ def interrupted(folder, **options):
     return trained(folder, callbacks=[press], on_interrupt="return", **options)
 
 
-def test_worth_of_a_centre_is_its_mean_return_not_its_fitness(tmp_path):
+def test_worth_of_a_center_is_its_mean_return_not_its_fitness(tmp_path):
     ran = interrupted(tmp_path / "run", weight_penalty=1e6, eval_every=100)
     worth = saved(ran.folder.path)["centers.worth"]
     assert np.abs(worth).max() < 100  # fitness is some 100,000 below the return
 
 
-def test_each_centre_has_its_own_step_cap(tmp_path):
+def test_each_center_has_its_own_step_cap(tmp_path):
     first = trained(tmp_path / "cut", cutoff="mean:1.5", generations=3)
     caps = saved(first.folder.path)["centers.caps"]
     assert len(caps) == 3

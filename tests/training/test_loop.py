@@ -94,7 +94,7 @@ def test_evaluation_longer_than_the_members_cap_is_not_ranked_among_them(make):
     assert recording.rows[0].unperturbed_rank is not None
 
 
-def test_normaliser_counts_population_steps_and_not_evaluations(make):
+def test_normalizer_counts_population_steps_and_not_evaluations(make):
     trainer, recording = make(generations=3)
     trainer()
     assert trainer.objective.centers.normalizer.count == recording.rows[-1].env_steps
@@ -120,7 +120,7 @@ def test_load_restores_the_saved_state(make):
     assert state_again["progress"] == state["progress"]
 
 
-def test_all_equal_fitness_is_explained_and_leaves_the_centre(make):
+def test_all_equal_fitness_is_explained_and_leaves_the_center(make):
     # One step with a constant reward, so all members are equal.
     options = {"env": "CartPole-v1", "max_episode_steps": 1, "generations": 3, "eval_every": 1}
     trainer, recording = make(**options)

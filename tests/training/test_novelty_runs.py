@@ -17,7 +17,7 @@ from escalade.strategies import RMES
 
 ENV = "tests.environments:Succeeds-v0"
 SMALL = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
-NOVEL = {"behaviour": "info:where,is_success", "novelty": "nsra:k=3,weight=0.5,patience=1,step=0.25"}
+NOVEL = {"behavior": "info:where,is_success", "novelty": "nsra:k=3,weight=0.5,patience=1,step=0.25"}
 COLUMNS = ("novelty_mean", "center_novelty", "fitness_weight")
 
 
@@ -44,7 +44,7 @@ def whole(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("novelty") / "whole")
 
 
-def test_archive_holds_the_centre_of_every_generation_and_columns_record_novelty(whole):
+def test_archive_holds_the_center_of_every_generation_and_columns_record_novelty(whole):
     archive = saved(whole)["novelty.archive"]
     assert archive.shape == (6, 2)
     assert archive.dtype == np.float32
@@ -56,7 +56,7 @@ def test_archive_holds_the_centre_of_every_generation_and_columns_record_novelty
     assert set(columns["fitness_weight"]) > {0.5}
     assert (
         whole.summary["eval_episodes_total"] == 3 * 3 + 3 + 3
-    )  # the evaluations, the last one, and three for behaviours only
+    )  # the evaluations, the last one, and three for behaviors only
 
 
 @pytest.mark.parametrize(("workers", "engine"), [(1, "local"), (2, "local"), (2, "threads")])
@@ -76,17 +76,17 @@ def test_novelty_run_is_bit_identical_after_a_resume_and_with_other_evaluations(
 def test_invalid_novelty_options_fail_with_one_line(tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --workers 0 --run-dir {tmp_path / 'run'}"
     for more, message in (
-        ("--novelty ns", "--novelty needs --behaviour"),
-        ("--novelty nsx --behaviour ram", "--novelty nsx must be ns, nsr or nsra"),
+        ("--novelty ns", "--novelty needs --behavior"),
+        ("--novelty nsx --behavior ram", "--novelty nsx must be ns, nsr or nsra"),
         (
-            "--novelty ns --behaviour info:where --info-keys novelty",
+            "--novelty ns --behavior info:where --info-keys novelty",
             "--info-keys novelty: a column has that name already",
         ),
         (
-            "--novelty ns --behaviour info:wher",
-            "--behaviour wher: no episode's last info has a number with this key",
+            "--novelty ns --behavior info:wher",
+            "--behavior wher: no episode's last info has a number with this key",
         ),
-        ("--novelty nsr --behaviour info:where --strategy rm-es", "RMES compares a generation's fitness"),
+        ("--novelty nsr --behavior info:where --strategy rm-es", "RMES compares a generation's fitness"),
     ):
         assert main(["train", ENV, *flags.split(), *more.split()]) == 2
         said = capsys.readouterr().err
@@ -96,14 +96,14 @@ def test_invalid_novelty_options_fail_with_one_line(tmp_path, capsys):
 
 
 def diverging(folder, episode, **options):
-    """A run whose first generation diverges in this episode of each member, but not of the centre."""
+    """A run whose first generation diverges in this episode of each member, but not of the center."""
     every = int(seeds(SMALL["seed"], Stream.EPISODE, 0, 0, episode))
-    options |= {"episode_seeds": "generation", "behaviour": "observation:0,1"}
+    options |= {"episode_seeds": "generation", "behavior": "observation:0,1"}
     options["env_kwargs"] = {"every": every} | options.get("env_kwargs", {})
     return trained(folder, env="tests.environments:Diverges-v0", **options)
 
 
-def test_generation_without_usable_fitness_leaves_the_centre_even_if_returns_are_usable(tmp_path):
+def test_generation_without_usable_fitness_leaves_the_center_even_if_returns_are_usable(tmp_path):
     options = {"env_kwargs": {"value": 1e35}, "episodes_per_member": 2, "generations": 2}
     with pytest.warns(RuntimeWarning, match="and 7 more"):
         ran = diverging(tmp_path / "run", 1, **options)
@@ -130,12 +130,12 @@ def evolved(fitness=point, **options):
     seen, module = [], torch.nn.Linear(3, 1, bias=False)
     torch.nn.init.constant_(module.weight, 0.05)
     made = escalade.evolve(
-        module, fitness, callbacks=[lambda view: seen.append(view.behaviours)], **EVOLVE | options
+        module, fitness, callbacks=[lambda view: seen.append(view.behaviors)], **EVOLVE | options
     )
     return made, seen
 
 
-def test_fitness_function_may_also_return_a_behaviour():
+def test_fitness_function_may_also_return_a_behavior():
     plain, nothing = evolved(lambda module: point(module)[0])
     both, seen = evolved()
     assert nothing == [None] * 4
@@ -168,20 +168,20 @@ def test_evolve_searches_for_novelty_in_both_directions_and_resumes(tmp_path):
         evolved(resume=True, **options | {"novelty": "ns"})
 
 
-def test_evolve_rejects_novelty_without_behaviours():
-    with pytest.raises(InputError, match=r"let fitness return \(fitness, behaviour\)"):
+def test_evolve_rejects_novelty_without_behaviors():
+    with pytest.raises(InputError, match=r"let fitness return \(fitness, behavior\)"):
         evolved(lambda module: 1.0, novelty="ns")
     with pytest.raises(InputError, match="`novelty` far must be ns"):
         evolved(novelty="far")
-    with pytest.raises(escalade.EnvironmentFailure, match=r"behaviour that fitness returns .* \(member 0"):
+    with pytest.raises(escalade.EnvironmentFailure, match=r"behavior that fitness returns .* \(member 0"):
         evolved(lambda module: (1.0, "far"))
-    with pytest.raises(InputError, match="behaviours for some members only"):
+    with pytest.raises(InputError, match="behaviors for some members only"):
         evolved(lambda module, seed: (1.0, [1.0]) if seed % 2 else 1.0)
-    with pytest.raises(InputError, match="behaviours of 1 and 2 numbers"):
+    with pytest.raises(InputError, match="behaviors of 1 and 2 numbers"):
         evolved(lambda module, seed: (1.0, [1.0] * (1 + seed % 2)))
 
 
-def test_failed_call_has_no_behaviour():
+def test_failed_call_has_no_behavior():
     def fitness(module, seed):
         if seed % 16 == 0:
             raise ValueError("too far")
@@ -212,4 +212,4 @@ def test_evolve_rejects_strategies_that_compare_generations_with_novelty(strateg
     ):
         evolved(novelty="nsr", **options)
     assert not (tmp_path / "run").exists()
-    evolved(**options, generations=2)  # without novelty, behaviours are only recorded
+    evolved(**options, generations=2)  # without novelty, behaviors are only recorded

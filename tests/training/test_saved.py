@@ -83,7 +83,7 @@ def test_files_made_from_a_policy_get_its_generation_when_the_run_continues(tmp_
 
 def test_files_made_during_a_run_are_renamed_earlier_when_it_ends(tmp_path):
     def film(view):
-        for name in ("video.mp4", "video-best-centre-0.mp4", "policy.pt2", "best.png"):
+        for name in ("video.mp4", "video-best-center-0.mp4", "policy.pt2", "best.png"):
             (tmp_path / "run" / name).write_bytes(b"made early")
 
     options = OPTIONS | {"run_dir": tmp_path / "run", "generations": 2, "callbacks": [film]}
@@ -92,4 +92,4 @@ def test_files_made_during_a_run_are_renamed_earlier_when_it_ends(tmp_path):
     made = {
         path.name for path in folder.path.iterdir() if path.is_file() and path.read_bytes() == b"made early"
     }
-    assert made == {"video-earlier.mp4", "video-best-earlier-centre-0.mp4", "policy-earlier.pt2", "best.png"}
+    assert made == {"video-earlier.mp4", "video-best-earlier-center-0.mp4", "policy-earlier.pt2", "best.png"}

@@ -24,7 +24,7 @@ def test_fitness_is_the_mean_score_of_a_members_episodes():
     assert Score().fitness(MEMBERS, episodes([1.0, 2.0, 5.0, 8.0])).tolist() == [1.5, 6.5]
 
 
-def test_weight_penalty_subtracts_the_mean_square_for_members_and_centre():
+def test_weight_penalty_subtracts_the_mean_square_for_members_and_center():
     score = make_score(Config(env="X-v0", weight_penalty=0.1))
     found = score.fitness(MEMBERS, episodes([1.0, 2.0, 5.0, 8.0]))
     np.testing.assert_allclose(found, [1.5 - 0.1 * 2.5, 6.5 - 0.1 * 5.0])

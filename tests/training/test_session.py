@@ -113,7 +113,7 @@ def test_saved_config_reproduces_the_run_despite_preset_defaults(flags, tmp_path
     assert first.replace("/first", "/again") == again
 
 
-def test_evaluation_older_than_the_policy_is_labelled(tmp_path, monkeypatch):
+def test_evaluation_older_than_the_policy_is_labeled(tmp_path, monkeypatch):
     options = TINY | {"generations": 5, "eval_every": 3}  # with evaluations in generations 1 and 4
     whole = escalade.train(WALK, run_dir=tmp_path / "whole", **options)
     monkeypatch.setattr(Loop, "_evaluate_at_end", lambda loop: True)  # as after Ctrl-C

@@ -117,9 +117,9 @@ def test_attempts_at_a_clearly_easier_target_do_not_count():
     progress.reopen(None)
     progress.reopen(1.0)  # back to the easier one
     assert progress.tries == 3
-    minimised = Progress(tries=2, tried=[-1.5, -2.5])
-    minimised.reopen(-2.0, -1.0)
-    assert minimised.tries == 1
+    minimized = Progress(tries=2, tried=[-1.5, -2.5])
+    minimized.reopen(-2.0, -1.0)
+    assert minimized.tries == 1
 
 
 def test_notes_are_saved_and_not_repeated_by_a_resumed_run(tmp_path):

@@ -24,7 +24,7 @@ def test_diverged_evaluations_do_not_meet_a_target(tmp_path):
 
 
 def evolved(values, **options):
-    """A run with calls that return ``values``: eight members of one generation, then the centre twice."""
+    """A run with calls that return ``values``: eight members of one generation, then the center twice."""
     given = iter(values)
     module = torch.nn.Linear(2, 1)
     return escalade.evolve(module, lambda module: next(given), population=8, generations=1, **options)
@@ -32,7 +32,7 @@ def evolved(values, **options):
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("huge", [1e35, -1e35, np.nan, np.inf])
-def test_centre_with_huge_or_nonfinite_fitness_is_never_the_best(huge, direction):
+def test_center_with_huge_or_nonfinite_fitness_is_never_the_best(huge, direction):
     found = evolved([*range(8), huge, huge], direction=direction)
     assert found.best_return == found.summary["best_return"] == (7 if direction == "maximize" else 0)
     assert not np.array_equal(found.best, found.center)
@@ -40,7 +40,7 @@ def test_centre_with_huge_or_nonfinite_fitness_is_never_the_best(huge, direction
 
 @pytest.mark.filterwarnings("ignore:.*count as the worst:RuntimeWarning")
 @pytest.mark.parametrize("huge", [np.nan, 1e35])
-def test_members_without_a_usable_number_rank_below_the_centre(huge, capsys):
+def test_members_without_a_usable_number_rank_below_the_center(huge, capsys):
     assert evolved([huge, *range(1, 8), 3.5, 3.5]).history["unperturbed_rank"] == [5]
     assert evolved([huge, *range(1, 8), 0.5, 0.5]).history["unperturbed_rank"] == [8]
     evolved([huge, *[2.0] * 7, 3.5, 3.5], verbose=True)
@@ -48,7 +48,7 @@ def test_members_without_a_usable_number_rank_below_the_centre(huge, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:generation 1.*returned:RuntimeWarning")
-def test_normaliser_ignores_observations_of_diverged_episodes(tmp_path):
+def test_normalizer_ignores_observations_of_diverged_episodes(tmp_path):
     run = diverging(tmp_path / "run", 3, normalize_observations=True)
     assert sum(read_progress(run.folder.progress)["nonfinite"]) > 0
     assert run.policy.observation_count > 0

@@ -48,17 +48,17 @@ class EvaluationResult:
     infos: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = field(default_factory=dict)
     """Numbers from the episodes' last infos by key, of shape (episodes,); NaN if an info lacks the key."""
     generation: int | None = None
-    """Generation of the evaluated policy, the number of updates of its centre."""
+    """Generation of the evaluated policy, the number of updates of its center."""
     params_sha256: str = ""
-    """Digest of its centre and normaliser.
+    """Digest of its center and normalizer.
 
-    For the policy that the run ended with, it equals the summary's. For a policy file with normalisation it
-    differs, because the file does not store the normaliser's sums.
+    For the policy that the run ended with, it equals the summary's. For a policy file with normalization it
+    differs, because the file does not store the normalizer's sums.
     """
     failed: int = 0
     """Number of failed episodes in a run with ``on_error="worst"``; they count as the worst of the others."""
-    behaviours: np.ndarray[Any, np.dtype[np.float32]] | None = None
-    """Behaviours of the episodes, shape (episodes, size), or None if none were requested."""
+    behaviors: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    """Behaviors of the episodes, shape (episodes, size), or None if none were requested."""
     raised: str | None = None
     """The first exception that a failed episode raised, as text, or None."""
 
@@ -82,13 +82,13 @@ def evaluate(
     episodes: int = 100,
     seed: int | None = None,
     checkpoint: str | int = "latest",
-    centre: int | None = None,
+    center: int | None = None,
     backend: BackendName | None = None,
     workers: int | None = None,
     device: str | None = None,
     network: nn.Module | None = None,
     info_keys: Sequence[str] | None = None,
-    behaviour: str | Callable[[Any], Any] | None = None,
+    behavior: str | Callable[[Any], Any] | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> EvaluationResult:
     """Run fresh episodes of a run's unperturbed policy, without action noise.
@@ -100,15 +100,15 @@ def evaluate(
         episodes: number of episodes.
         seed: seed of the episodes, by default that of the run. Training never uses these episodes.
         checkpoint: ``latest``, ``best`` or a generation.
-        centre: index of the centre if the run has several, from 0. None selects the best one.
+        center: index of the center if the run has several, from 0. None selects the best one.
         backend: simulator backend, which may differ from training's.
         workers: worker processes on this machine. None takes the run's number, or one per core if the run
             used a cluster.
         device: device of a batched world and its policies, by default that of the run.
         network: a module like the trained one, if the run trained a module of your own.
         info_keys: entries of the episodes' last infos to report, by default those of the run.
-        behaviour: behaviour of the episodes, as the option ``behaviour`` or as a function. None takes the
-            run's. ``"none"`` computes none, so a behaviour function of the run need not be importable.
+        behavior: behavior of the episodes, as the option ``behavior`` or as a function. None takes the
+            run's. ``"none"`` computes none, so a behavior function of the run need not be importable.
         env_kwargs: arguments of the environment that override the run's.
 
     Raises:
@@ -120,12 +120,12 @@ def evaluate(
     whole_number(episodes, "`episodes`", 1)
     options: dict[str, Any] = {"workers": workers, "backend": backend, "device": device, "seed": seed}
     options["info_keys"] = info_keys
-    options |= {"behaviour": None if behaviour == "none" else behaviour, "env_kwargs": env_kwargs or {}}
+    options |= {"behavior": None if behavior == "none" else behavior, "env_kwargs": env_kwargs or {}}
     changes = from_values(
         {name: value for name, value in code_to_names(options).items() if value is not None}
     )
     other = changes["env_kwargs"]
-    saved = _saved(run, checkpoint, network, centre, other)
+    saved = _saved(run, checkpoint, network, center, other)
     changes["env_kwargs"] = saved.config.env_kwargs | other
     if other and backend is None:  # the run's backend may not support these arguments
         changes["backend"] = "auto"
@@ -133,8 +133,8 @@ def evaluate(
         changes["step_timeout"] = None
     if saved.config.early_end is None:  # only training and early ends read the reward
         changes["reward"] = None
-    if behaviour == "none":
-        changes |= {"behaviour": None, "novelty": None}
+    if behavior == "none":
+        changes |= {"behavior": None, "novelty": None}
     config = saved.config.here().replace(**changes)
     warm_up_for(config, network)
     parts = make_parts(config, network)
@@ -145,13 +145,13 @@ def evaluate(
     results, raised = _with_failures_as_worst(first, config), first.first_raised
     failed = int(first.failed().sum()) if config.on_error == "worst" else 0
     # Not the run's own keys: these episodes may end differently and lack some of them.
-    requested = {*(info_keys or ()), *(parts.environment.behaviour_keys if behaviour is not None else ())}
+    requested = {*(info_keys or ()), *(parts.environment.behavior_keys if behavior is not None else ())}
     check_known(parts.environment, results.infos, requested)
     keys = config.info_keys
     infos = dict(zip(keys, results.infos.T[: len(keys)], strict=True))
-    behaviours = None if parts.behaviour is None else results.behaviours
+    behaviors = None if parts.behavior is None else results.behaviors
     best = _with_failures_as_worst(played[episodes:], config).returns if parts.policy.actions.draws else None
-    facts = (saved.generation, saved.sha256, failed, behaviours, raised, best)
+    facts = (saved.generation, saved.sha256, failed, behaviors, raised, best)
     return EvaluationResult(results.returns, results.lengths, infos, *facts)
 
 
@@ -195,7 +195,7 @@ def render(
     *,
     live: bool = False,
     checkpoint: str | int = "latest",
-    centre: int | None = None,
+    center: int | None = None,
     seed: int = 0,
     max_steps: int | None = None,
     network: nn.Module | None = None,
@@ -208,7 +208,7 @@ def render(
         output: file of the film, mp4 or gif; see :func:`escalade.media.video.record_episode`.
         live: show the episode in a window instead; see :func:`escalade.media.playing.show_episode`.
         checkpoint: ``latest``, ``best`` or a generation.
-        centre: index of the centre if the run has several, from 0. None selects the best one.
+        center: index of the center if the run has several, from 0. None selects the best one.
         seed: seed of the episode.
         max_steps: steps after which the film stops. None films the whole episode.
         network: a module like the trained one, if the run trained a module of your own.
@@ -226,7 +226,7 @@ def render(
     if max_steps is not None:
         whole_number(max_steps, "`max_steps`", 1)
     film = None if output is None else path_of(output, "choose a different `output`").absolute()
-    saved = _saved(run, checkpoint, network, centre)
+    saved = _saved(run, checkpoint, network, center)
     environment = find_environment(saved.config.replace(backend="auto"))
     policy = saved.policy(environment, network)
     policy.reset(seed)
@@ -246,7 +246,7 @@ def _saved(
     if os.path.isfile(file := path_of(run)):
         if center is not None:
             raise InputError(
-                f"`centre` {center} has no effect with a policy file, which holds one; remove it"
+                f"`center` {center} has no effect with a policy file, which holds one; remove it"
             )
         refuse_checkpoint(checkpoint)
         return SavedPolicy.of_file(file, network, env_kwargs)

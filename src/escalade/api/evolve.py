@@ -79,7 +79,7 @@ def evolve(
     resume: bool = False,
     verbose: bool = False,
 ) -> Evolution[M]:
-    """Evolve ``module`` to maximise or minimise ``fitness``; it ends with the final centre, in place.
+    """Evolve ``module`` to maximize or minimize ``fitness``; it ends with the final center, in place.
 
     ``fitness(module)`` returns one number for the parameters in ``module``. With ``batched=True``,
     ``fitness(members)`` receives n members as one callable and returns n numbers. The callable, a
@@ -87,16 +87,16 @@ def evolve(
     n; ``members.parameters`` holds the stacked parameters, as ``torch.func`` takes them.
     ``fitness`` may have parameters named ``seed`` and ``generation``. ``seed`` differs in every call;
     ``generation`` is the same for all members of a generation, from 0, for example to choose a minibatch.
-    ``fitness`` may return ``(fitness, behaviour)``. A behaviour is a list of numbers (with ``batched=True``,
-    n rows of numbers); callbacks read it from ``view.behaviours``.
+    ``fitness`` may return ``(fitness, behavior)``. A behavior is a list of numbers (with ``batched=True``,
+    n rows of numbers); callbacks read it from ``view.behaviors``.
     ``fitness`` runs under ``torch.no_grad()``. Before each call the generators of ``random``,
     ``numpy.random`` and ``torch`` are seeded with ``seed``, except on threads, which share the generators. So
     the same ``seed`` of the run gives bit-identical results with any number of workers.
 
     Only parameters with ``requires_grad`` evolve. Tied parameters are perturbed once. Buffers do not change.
-    The centre and the sums of noise are float32. Each member of a module in half precision is cast from them,
+    The center and the sums of noise are float32. Each member of a module in half precision is cast from them,
     so no noise is ever added and subtracted again. A module on a GPU stays there. With ``device``, the noise,
-    the centre and the update are on that device too, and the noise differs from that without ``device``.
+    the center and the update are on that device too, and the noise differs from that without ``device``.
 
     Args:
         module: any ``torch.nn.Module``.
@@ -104,7 +104,7 @@ def evolve(
         population: members in a generation.
         sigma: standard deviation of the noise: a number, a schedule, or text such as
             ``"exponential:0.1:0.999:0.01"``; the initial value for strategies that adapt it.
-        lr: step size, in the same forms as ``sigma``. None takes the strategy's or optimiser's default.
+        lr: step size, in the same forms as ``sigma``. None takes the strategy's or optimizer's default.
         strategy: a name in :data:`escalade.strategies.registry.STRATEGIES`, such as ``openai-es`` or
             ``cma-es``, a class in :mod:`escalade.strategies`, or a callable with the same arguments.
         strategy_options: further options of the strategy, such as ``{"elite": 0.1}`` for ``cem``.
@@ -113,19 +113,19 @@ def evolve(
             everything is computed there, in this process, by ``openai-es`` or ``ars``. GPU kernels may sum in
             a different order each time. None makes the noise on the CPU, wherever the module is.
         optimizer: a name such as ``sgd``, or ``partial(torch.optim.SGD, lr=0.1)``, for strategies that use an
-            optimiser.
+            optimizer.
         weight_decay: weight decay, for strategies that support it.
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw``, for strategies that shape
             fitness.
-        novelty: search for behaviours that no centre has shown: ``ns``, ``nsr:k=10`` or ``nsra``, as in the
-            option ``novelty``. ``fitness`` must return behaviours, and is called for the centre in every
+        novelty: search for behaviors that no center has shown: ``ns``, ``nsr:k=10`` or ``nsra``, as in the
+            option ``novelty``. ``fitness`` must return behaviors, and is called for the center in every
             generation.
         direction: ``maximize`` or ``minimize``.
         generations: maximum number of generations, including those before a resume. None means 100, or no
             limit if ``seconds`` is set.
         seconds: maximum seconds, including those before a resume. Time in callbacks and recorders does not
             count.
-        target_return: stop when the fitness of the unperturbed module is at least (at most, if minimising)
+        target_return: stop when the fitness of the unperturbed module is at least (at most, if minimizing)
             this.
         target_patience: number of consecutive evaluations that must reach the target.
         eval_every: generations between evaluations of the unperturbed module; 0 evaluates at the end only.
@@ -187,8 +187,8 @@ def evolve(
     options |= {"optimizer": optimizer, "weight_decay": weight_decay, "shaping": shaping}
     options = joined(options, strategy_options or {})
     search = None if novelty is None else NoveltyOptions(novelty)
-    if search is not None and search.centres > 1:
-        raise InputError(f"novelty {novelty}: evolve has one centre; remove centres")
+    if search is not None and search.centers > 1:
+        raise InputError(f"novelty {novelty}: evolve has one center; remove centers")
     source: NoiseSource | None = None
     noise: dict[str, Any] = {"perturbation": perturbation} if rank else {}
     if place is not None:
@@ -239,7 +239,7 @@ def load_evolved(path: str | PathLike[str], module: M, *, best: bool = False) ->
     Args:
         path: the run folder, or a file of parameters in it.
         module: a module with the same parameters as the evolved one.
-        best: load the parameters of the best member instead of the centre, from a folder.
+        best: load the parameters of the best member instead of the center, from a folder.
 
     Returns:
         ``module``.

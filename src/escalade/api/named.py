@@ -1,4 +1,4 @@
-"""Classes and functions passed as options: environments, wrappers, strategies and behaviours."""
+"""Classes and functions passed as options: environments, wrappers, strategies and behaviors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def code_to_names(options: Mapping[str, Any]) -> dict[str, Any]:
     """Replace every class and function in ``options`` by its name, which a run can record.
 
     An environment may be a class or a function that makes one, or a ``functools.partial`` of either, whose
-    arguments become ``env_kwargs``. The same holds for wrappers. A strategy may be a class, a behaviour a
+    arguments become ``env_kwargs``. The same holds for wrappers. A strategy may be a class, a behavior a
     function.
 
     Raises:
@@ -22,8 +22,8 @@ def code_to_names(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = dict(options)
     env, strategy, wrappers = (found.get(name) for name in ("env", "strategy", "wrappers"))
-    if callable(behaviour := found.get("behaviour")):
-        found["behaviour"] = name_of(behaviour, "`behaviour`")
+    if callable(behavior := found.get("behavior")):
+        found["behavior"] = name_of(behavior, "`behavior`")
     if hasattr(env, "step") and not isinstance(env, type):
         raise InputError(
             f"`env` is an instance of {type(env).__name__}, but every worker makes its own; "

@@ -97,7 +97,7 @@ def train(
         **options: fields of :class:`escalade.config.options.Config`.
 
     Returns:
-        The run, with its folder, its summary and the policy of its last centre, or of the best centre if it
+        The run, with its folder, its summary and the policy of its last center, or of the best center if it
         has several. With ``seeds``, a list of the runs that have ended.
 
     Raises:

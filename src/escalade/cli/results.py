@@ -59,7 +59,7 @@ def add_render(commands: Any) -> None:
 def _add_policy(parser: Parser, seed: str) -> None:
     parser.add_argument("run", metavar="RUN", help="run folder, policy file, or zoo:NAME")
     add_argument(parser, "--checkpoint", "best|latest|GENERATION", "checkpoint of the policy", LATEST)
-    add_argument(parser, "--centre", "N", "index of the centre, if the run has several", "the best")
+    add_argument(parser, "--center", "N", "index of the center, if the run has several", "the best")
     add_argument(parser, "--seed", "N", "seed of the episodes", seed)
 
 
@@ -71,11 +71,11 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     from escalade.api.evaluate import evaluate
     from escalade.rollout.episodes import mean_known
 
-    center = whole("centre", parsed.centre, least=0)
+    center = whole("center", parsed.center, least=0)
     own: dict[str, Any] = {
         "checkpoint": parsed.checkpoint or LATEST,
-        "centre": center,
-        "behaviour": "none",  # not printed
+        "center": center,
+        "behavior": "none",  # not printed
     }
     result = evaluate(parsed.run, episodes=episodes, **own, **options)
     means = {key: mean_known(values) for key, values in result.infos.items()}
@@ -84,7 +84,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     facts = {
         "env": env,
         "checkpoint": checkpoint,
-        **({} if center is None else {"centre": center}),
+        **({} if center is None else {"center": center}),
         "generation": result.generation,
         "params_sha256": result.params_sha256,
         "env_kwargs": options.get("env_kwargs", {}),
@@ -131,7 +131,7 @@ def _find_policy(parsed: argparse.Namespace, options: dict[str, Any]) -> tuple[s
 
 def policy_called(checkpoint: str, center: int | None = None) -> str:
     """Describe the policy of a checkpoint or file."""
-    of = "" if center is None else f" of centre {center}"
+    of = "" if center is None else f" of center {center}"
     return f"policy of generation {checkpoint}{of}" if checkpoint.isdecimal() else f"{checkpoint} policy{of}"
 
 
@@ -143,16 +143,16 @@ def _render(parsed: argparse.Namespace) -> int:
     else:
         checkpoint = parsed.checkpoint or LATEST
         place = RunFolder.open(parsed.run).named_after(checkpoint, "video.mp4", "video-best.mp4")
-    center = whole("centre", parsed.centre, least=0)
+    center = whole("center", parsed.center, least=0)
     if center is not None:
-        place = place.with_stem(f"{place.stem}-centre-{center}")
+        place = place.with_stem(f"{place.stem}-center-{center}")
     output = Path(parsed.output) if parsed.output else None if parsed.live else place
     most = whole("max_steps", parsed.max_steps)
     Config(env="any", **options)  # checks the values before torch is imported
     from escalade.api.evaluate import render
 
     selected = parsed.checkpoint or LATEST
-    options |= {"checkpoint": selected, "centre": center, "max_steps": most, "live": parsed.live}
+    options |= {"checkpoint": selected, "center": center, "max_steps": most, "live": parsed.live}
     total, steps = render(parsed.run, output, **options)
     print_line(
         f"{output or 'shown'}: {policy_called(checkpoint, center)}, {steps} steps, return {number(total)}"

@@ -60,8 +60,8 @@ def check_together(options: Mapping[str, Field[Any]], values: Mapping[str, Any])
     Raises:
         InputError: two options exclude each other; the message names them and what to do about it.
     """
-    if values["novelty"] is not None and values["behaviour"] is None:
-        raise InputError("`novelty` needs `behaviour`; set it too")
+    if values["novelty"] is not None and values["behavior"] is None:
+        raise InputError("`novelty` needs `behavior`; set it too")
     _check_info_keys(values["info_keys"], () if values["novelty"] is None else values["novelty"].columns)
     if ":" in values["policy"]:
         for name in readers_of(options["policy"]):

@@ -11,14 +11,14 @@ from typing import Any
 from escalade.config.conversion import from_values, parse_toml, to_toml
 from escalade.config.options import Config
 from escalade.errors import InputError, about
-from escalade.rollout.behaviour import Behaviour
+from escalade.rollout.behavior import Behavior
 from escalade.storage.files import AnyPath
 from escalade.storage.run_folder import RunFolder
 
 _EVOLVED = "evolve"  # value of "run" in config.toml, which runs of train do not have
 _PLAYED = ("env", "strategy", "policy", "wrappers")
 """Options that may name code and that playing a policy needs."""
-_NAMING = (*_PLAYED, "behaviour", "recorder")
+_NAMING = (*_PLAYED, "behavior", "recorder")
 
 Guard = Callable[[Mapping[str, Any]], None]
 """A function that checks the options in a file, and raises :class:`InputError` for code it may not name."""
@@ -114,5 +114,5 @@ def _code(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (name, text)
         for name, text in each
-        if ":" in text and (name != "behaviour" or Behaviour(text).kind == "function")
+        if ":" in text and (name != "behavior" or Behavior(text).kind == "function")
     ]

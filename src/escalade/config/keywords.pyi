@@ -72,7 +72,7 @@ class TrainOptions(ResumeOptions, CheckOptions, total=False):
     action_noise: float
     normalize_observations: bool | None
     observation_clip: float | Literal["none"]
-    behaviour: str | Callable[[Any], Any] | None
+    behavior: str | Callable[[Any], Any] | None
     novelty: str | None
     start_from: str | os.PathLike[str] | None
     episodes_per_member: int

@@ -24,7 +24,7 @@ from escalade.perturbation.registry import rank_of
 from escalade.policies.activations import ACTIVATIONS
 from escalade.policies.architectures.registry import ARCHITECTURES
 from escalade.policies.normalizer import CLIP
-from escalade.rollout import behaviour
+from escalade.rollout import behavior
 from escalade.strategies import novelty, schedules
 from escalade.strategies.registry import DEFAULT, GROWTH_OPTIONS, POPULATION, STRATEGIES, defaults_of
 from escalade.support.machine import cores
@@ -62,7 +62,7 @@ class Config(EnvironmentOptions):
     )
     perturbation: str = _more_strategy(
         "full",
-        "noise of the members: full, or low-rank:R (default R: 4), which shares products with the centre",
+        "noise of the members: full, or low-rank:R (default R: 4), which shares products with the center",
         form="SOURCE",
         check=rank_of,
     )
@@ -137,18 +137,18 @@ class Config(EnvironmentOptions):
     )
     normalize_observations: bool | None = _policy(
         None,
-        "normalisation of observations by running mean and deviation; without it, images are divided by 255",
+        "normalization of observations by running mean and deviation; without it, images are divided by 255",
         unset="yes; for images, only if small and flattened",
     )
     observation_clip: float | Literal["none"] = _more_policy(
-        CLIP, "largest normalised observation, in standard deviations", form="X|none", above=0
+        CLIP, "largest normalized observation, in standard deviations", form="X|none", above=0
     )
 
-    behaviour: behaviour.Behaviour | None = _novelty(
-        None, f"numbers that describe an episode: {behaviour.FORMS}", form="NUMBERS", unset="none"
+    behavior: behavior.Behavior | None = _novelty(
+        None, f"numbers that describe an episode: {behavior.FORMS}", form="NUMBERS", unset="none"
     )
     novelty: novelty.NoveltyOptions | None = _novelty(
-        None, f"search for behaviours that no centre has shown: {novelty.FORMS}", form="METHOD"
+        None, f"search for behaviors that no center has shown: {novelty.FORMS}", form="METHOD"
     )
 
     start_from: str | None = _policy(
@@ -240,9 +240,9 @@ class Config(EnvironmentOptions):
         return math.inf if self.observation_clip == "none" else float(self.observation_clip)
 
     @property
-    def centres(self) -> int:
-        """The number of centres of a novelty search; 1 without novelty."""
-        return 1 if self.novelty is None else self.novelty.centres
+    def centers(self) -> int:
+        """The number of centers of a novelty search; 1 without novelty."""
+        return 1 if self.novelty is None else self.novelty.centers
 
     def members(self, generation: int) -> int:
         """Return the number of members in a generation, counted from 0."""
@@ -286,7 +286,7 @@ def _declared(what: str) -> tuple[str, ...]:
 
 
 RESUMABLE = _declared("resumable")
-"""Options that may change when a run is resumed, as they do not affect the centre."""
+"""Options that may change when a run is resumed, as they do not affect the center."""
 
 FREE = _declared("free")
 """Options that do not affect any result."""

@@ -73,7 +73,7 @@ class ProcessEngine(Dispatcher):
         self._replace_busy()
         self._job, self._message, self._results = job, JobMessage(job), Results(len(items))
         count = len(self._workers)
-        # A stride of the number of workers: neighbouring items, often alike in length, go to different ones.
+        # A stride of the number of workers: neighboring items, often alike in length, go to different ones.
         self._waiting = deque(item for first in range(count) for item in items[first::count])
         self._share = -(-len(items) // count)
         self._silence.begin()

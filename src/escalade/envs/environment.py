@@ -68,8 +68,8 @@ class Environment:
     """Entry of a step's info that training uses as the reward."""
     info_keys: tuple[str, ...] = ()
     """Entries of an episode's last info that are reported."""
-    behaviour_keys: tuple[str, ...] = ()
-    """The ``info_keys`` that only the option ``behaviour`` needs."""
+    behavior_keys: tuple[str, ...] = ()
+    """The ``info_keys`` that only the option ``behavior`` needs."""
     text_parts: tuple[str, ...] = ()
     """Names of the text parts of observations, which are dropped."""
     forgiving: bool = False
@@ -106,7 +106,7 @@ class Environment:
 
     def option_of(self, key: str) -> str:
         """Return the name of the option that requested this entry of an info."""
-        return "behaviour" if key in self.behaviour_keys else "info_keys"
+        return "behavior" if key in self.behavior_keys else "info_keys"
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """Make one Gymnasium environment with its wrappers. Images have their channels first."""
@@ -169,7 +169,7 @@ def resolve(
     frames: Frames | None = None,
     early_end: int | tuple[int, ...] | None = None,
     info_keys: Sequence[str] = (),
-    behaviour_keys: Sequence[str] = (),
+    behavior_keys: Sequence[str] = (),
     device: str = "cpu",
     num_envs: int | None = None,
     generation: int = 1,
@@ -189,7 +189,7 @@ def resolve(
         frames: processing of images and frames. Defaults to none.
         early_end: steps of negative reward that end an episode; see :class:`EarlyEnd`.
         info_keys: entries of an episode's last info that are reported.
-        behaviour_keys: further entries, needed by the option ``behaviour``.
+        behavior_keys: further entries, needed by the option ``behavior``.
         device: device of a batched world.
         num_envs: maximum number of episodes that one process runs at once; for a batched world, its size.
         generation: size of a batched world if ``num_envs`` is None.
@@ -200,7 +200,7 @@ def resolve(
         EnvironmentFailure: the environment's constructor raised.
     """
     kwargs = dict(kwargs or {})
-    further = tuple(dict.fromkeys(key for key in behaviour_keys if key not in info_keys))
+    further = tuple(dict.fromkeys(key for key in behavior_keys if key not in info_keys))
     headless()  # before a module of the user imports graphics libraries
     spec = find_spec(env_id)
     if backend != "auto":
@@ -217,7 +217,7 @@ def resolve(
         frames=frames or Frames(),
         early_end=early_end,
         info_keys=(*info_keys, *further),
-        behaviour_keys=further,
+        behavior_keys=further,
         device=device,
         num_envs=num_envs,
     )

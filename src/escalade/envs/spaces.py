@@ -70,7 +70,7 @@ def is_image(space: spaces.Space[Any]) -> bool:
 
 
 def moments_size(space: spaces.Space[Any], normalize_images: bool) -> int:
-    """Return the number of observation means of a policy: 0 for images unless they are normalised."""
+    """Return the number of observation means of a policy: 0 for images unless they are normalized."""
     return observation_size(space) if normalize_images or not is_image(space) else 0
 
 

@@ -1,1 +1,1 @@
-"""A worker's part in evolving a module or optimising a function: compute the fitness of members."""
+"""A worker's part in evolving a module or optimizing a function: compute the fitness of members."""

@@ -59,7 +59,7 @@ class FitnessJob:
         return self.batches + (self.center is not None)
 
     def members(self, item: int) -> range:
-        """Return the members of an item: an empty range if it is the centre."""
+        """Return the members of an item: an empty range if it is the center."""
         if self.population is None or item == self.batches:
             return range(0)
         return range(item * self.batch, min((item + 1) * self.batch, self.population.size))
@@ -137,7 +137,7 @@ class FitnessWork:
         """Nothing to free."""
 
     def _evaluate(self, item: int, feed: Feed) -> list[list[float]]:
-        """Return a row for each of an item's members, or for the centre: fitness, then behaviour if any."""
+        """Return a row for each of an item's members, or for the center: fitness, then behavior if any."""
         members = self.job.members(item)
         individuals = self.job.individuals(item)
         keywords = self._keywords(members)
@@ -181,21 +181,21 @@ class FitnessWork:
 
 
 def _rows(value: Any, count: int, batched: bool) -> list[list[float]]:
-    """Return a row for each of ``count`` members: the returned fitness, then the behaviour's numbers.
+    """Return a row for each of ``count`` members: the returned fitness, then the behavior's numbers.
 
     Raises:
         EnvironmentFailure: ``value`` has the wrong type or shape.
     """
-    value, behaviours = _parted(value, batched)
+    value, behaviors = _parted(value, batched)
     found = _numbers(value, count) if batched else [_number(value)]
-    if behaviours is None:
+    if behaviors is None:
         return [[number] for number in found]
-    rows = _behaviours(behaviours if batched else [behaviours], count)
+    rows = _behaviors(behaviors if batched else [behaviors], count)
     return [[number, *row] for number, row in zip(found, rows, strict=True)]
 
 
 def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
-    """Split a returned value into fitness and behaviours; the behaviours are None if not returned."""
+    """Split a returned value into fitness and behaviors; the behaviors are None if not returned."""
     if not (isinstance(value, tuple) and len(value) == 2):
         return value, None
     if batched and isinstance(value[0], int | float | np.number):  # the fitness of a batch of two
@@ -222,7 +222,7 @@ def _numbers(value: Any, count: int) -> list[float]:
     return [float(number) for number in array]
 
 
-def _behaviours(value: Any, count: int) -> list[list[float]]:
+def _behaviors(value: Any, count: int) -> list[list[float]]:
     try:
         plain = [part.detach().cpu().double() if isinstance(part, Tensor) else part for part in value]
         array = np.asarray([np.asarray(part, np.float64) for part in plain])
@@ -232,7 +232,7 @@ def _behaviours(value: Any, count: int) -> list[list[float]]:
         array = array[:, None]  # one number each
     if array.ndim != 2 or len(array) != count or not array.size:
         wanted = "a list of numbers" if count == 1 else f"{count} rows of numbers"
-        raise EnvironmentFailure(f"the behaviour that fitness returns must be {wanted}")
+        raise EnvironmentFailure(f"the behavior that fitness returns must be {wanted}")
     return [[float(number) for number in row] for row in array]
 
 

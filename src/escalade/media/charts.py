@@ -32,7 +32,7 @@ class Line:
     at: Array
     values: Array
     style: int = 0
-    """Number of the colour and dashes."""
+    """Number of the color and dashes."""
     strong: bool = False
     steps: bool = False
     """Draw steps instead of straight lines between points."""

@@ -1,4 +1,4 @@
-"""Colours, line styles, axis limits and file output of all plots."""
+"""Colors, line styles, axis limits and file output of all plots."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Palette of Okabe and Ito (2008) for colour-blind readers, without yellow, which is faint on white."""
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Palette of Okabe and Ito (2008) for color-blind readers, without yellow, which is faint on white."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.2, 2)), (0, (5, 1.5, 1, 1.5)))
-"""Line styles. Four styles and seven colours distinguish 28 curves."""
+"""Line styles. Four styles and seven colors distinguish 28 curves."""
 
 GREY = "#66717e"
 
@@ -64,8 +64,8 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def style(number: int) -> dict[str, Any]:
-    """Return colour and line style of the curve with this number."""
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
+    """Return color and line style of the curve with this number."""
+    return {"color": COLORS[number % len(COLORS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
 def fit_returns(

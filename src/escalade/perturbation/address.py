@@ -42,7 +42,7 @@ _QUARTER = 2**25
 def hash64(*words: ArrayLike) -> NDArray[np.uint64]:
     """Mix integer words into uniformly distributed 64-bit integers.
 
-    The finaliser of SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number
+    The finalizer of SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number
     generators"), applied once per word. Words broadcast against each other.
     """
     state = np.zeros((), dtype=np.uint64)

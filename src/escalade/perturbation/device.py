@@ -43,11 +43,11 @@ class DeviceNoise(LowRank):
 
     @property
     def device(self) -> torch.device:
-        """Device of the noise and of the centre."""
+        """Device of the noise and of the center."""
         return self.noise.device
 
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
-        """Return an uninitialised float32 tensor on the device."""
+        """Return an uninitialized float32 tensor on the device."""
         return torch.empty(shape, dtype=torch.float32, device=self.device)
 
     def placed(self, values: Any) -> Any:
@@ -213,7 +213,7 @@ def _add(part: Part, weights: Tensor, numbers: Any, total: Tensor) -> None:
 
 @dataclass(frozen=True)
 class DevicePopulation(GaussianPopulation):
-    """Members whose centre and noise are float32 tensors of a device."""
+    """Members whose center and noise are float32 tensors of a device."""
 
     center: Any
     source: DeviceNoise

@@ -23,12 +23,12 @@ from escalade.perturbation.population import (
 
 @dataclass(frozen=True)
 class Member:
-    """A low-rank member as the input of a fast forward pass: the centre and the numbers of its noise."""
+    """A low-rank member as the input of a fast forward pass: the center and the numbers of its noise."""
 
     center: Center
     numbers: Vector
     sign: int
-    """+1, or -1 for the mirrored member of a pair, or 0 for the centre itself."""
+    """+1, or -1 for the mirrored member of a pair, or 0 for the center itself."""
     scale: float = 1.0
     """Scale of the noise."""
 

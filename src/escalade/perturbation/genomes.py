@@ -1,4 +1,4 @@
-"""Members as lists of mutations, each rebuilt from the first centre or from a cached parent.
+"""Members as lists of mutations, each rebuilt from the first center or from a cached parent.
 
 Such et al. 2017, "Deep neuroevolution: genetic algorithms are a competitive alternative for training deep
 neural networks for reinforcement learning", arXiv 1712.06567, section 3.1: a network of millions of
@@ -27,7 +27,7 @@ class Mutation(NamedTuple):
 
 
 Genome = tuple[Mutation, ...]
-"""All mutations since the first centre, in order."""
+"""All mutations since the first center, in order."""
 
 
 @dataclass(frozen=True)

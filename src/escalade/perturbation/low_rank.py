@@ -3,7 +3,7 @@
 Sarkar et al. 2025, "Evolution Strategies at the Hyperscale" (arXiv 2511.16652), section 4: for a matrix of
 shape (m, n), ``noise = A B^T / sqrt(r)`` with A of shape (m, r), B of shape (n, r) and standard normal
 entries. Each entry of the noise has mean 0 and variance 1, as with full rank. A member needs r (m + n)
-numbers instead of m n, and its product with an input is the centre's product plus a cheap correction.
+numbers instead of m n, and its product with an input is the center's product plus a cheap correction.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class LowRank:
         return self._draws(self.noise.draw(seed, generation, count, self.length))
 
     def room(self, *shape: int, dtype: DTypeLike = np.float32) -> Any:
-        """Return uninitialised memory on the device that generates the noise: here an array."""
+        """Return uninitialized memory on the device that generates the noise: here an array."""
         return np.empty(shape, dtype)
 
     def placed(self, values: Any) -> Any:

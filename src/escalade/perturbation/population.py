@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 Vector = NDArray[np.float32]
 Center = NDArray[np.floating]
-"""Parameters: float64 if the strategy's first centre was, else float32."""
+"""Parameters: float64 if the strategy's first center was, else float32."""
 SMALL = 2**11  # parameters up to which one call for many perturbations is faster than one for each
 Weights = Sequence[float] | NDArray[np.floating]
 
@@ -143,7 +143,7 @@ class GaussianPopulation(Around, Addressed):
     def write(self, member: int, out: Center) -> None:
         number, sign = self.perturbation(member)
         self.draws.write(number, self.scale, out)
-        # Mirrored members subtract exactly the same product, so that a pair's mean is the centre.
+        # Mirrored members subtract exactly the same product, so that a pair's mean is the center.
         (np.subtract if sign < 0 else np.add)(self.center, out, out=out)
 
     def write_rows(self, members: Sequence[int], out: Any) -> None:
@@ -184,7 +184,7 @@ class DensePopulation:
 
 @dataclass(frozen=True)
 class CenterPopulation(Around):
-    """Population of one: the unperturbed centre, shape (dimension,)."""
+    """Population of one: the unperturbed center, shape (dimension,)."""
 
     center: Center
     size: int = 1
@@ -195,7 +195,7 @@ class CenterPopulation(Around):
 
 
 def shared_center(population: Population | None, center: Center | None) -> Center | None:
-    """Return the population's own centre if it has one, else ``center``."""
+    """Return the population's own center if it has one, else ``center``."""
     found: Center | None = getattr(population, "center", center)
     return found
 

@@ -116,7 +116,7 @@ def _terms(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float
 
 
 def _along_the_table(starts: NDArray[np.int64], weights: Weights) -> list[tuple[int, float]]:
-    """Return the terms sorted by offset: neighbours overlap, so most of the table is read from cache."""
+    """Return the terms sorted by offset: neighbors overlap, so most of the table is read from cache."""
     return sorted(_terms(starts, weights), key=itemgetter(0))
 
 

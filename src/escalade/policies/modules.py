@@ -96,7 +96,7 @@ class Products(nn.Module):
 
 
 class VirtualBatchNorm(nn.Module):
-    """Batch normalisation by a fixed batch.
+    """Batch normalization by a fixed batch.
 
     :class:`escalade.policies.population.virtual_batch.VirtualBatchNormOperation` runs it for many members.
 
@@ -116,7 +116,7 @@ class VirtualBatchNorm(nn.Module):
         return mean, torch.rsqrt(variance + EPSILON)
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, State]:
-        """Return the normalised ``x`` and the unchanged state."""
+        """Return the normalized ``x`` and the unchanged state."""
         shape = (-1, len(self.bias), *([1] * (x.ndim - 2)))
         mean, inverse_std, bias = (part.reshape(shape) for part in (*state, self.bias))
         return (x - mean) * inverse_std + bias, state
@@ -134,12 +134,12 @@ class Chain(nn.Sequential):
 
     Args:
         layers: the modules.
-        reference_shape: shape of one observation; required for virtual batch normalisation. The buffer
+        reference_shape: shape of one observation; required for virtual batch normalization. The buffer
             ``reference`` then holds the reference batch of raw observations. The network's input is this
             batch divided by the buffer ``reference_divisor``.
 
     Raises:
-        InputError: virtual batch normalisation has no reference shape, or follows a layer with a different
+        InputError: virtual batch normalization has no reference shape, or follows a layer with a different
             state; or a layer is an ``nn.RNNCell``, whose state a chain does not carry.
     """
 
@@ -180,7 +180,7 @@ class Chain(nn.Sequential):
             if isinstance(layer, _CELLS):
                 zeros = torch.zeros(layer.hidden_size)
                 states.append((zeros, zeros.clone()) if isinstance(layer, nn.LSTMCell) else zeros)
-                seen = None  # virtual batch normalisation never follows a cell
+                seen = None  # virtual batch normalization never follows a cell
             elif isinstance(layer, VirtualBatchNorm):
                 assert seen is not None
                 states.append(layer.measure(seen))

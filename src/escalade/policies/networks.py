@@ -1,4 +1,4 @@
-"""Policy networks: construction as nn.Modules, initialisation, and conversion to flat vectors."""
+"""Policy networks: construction as nn.Modules, initialization, and conversion to flat vectors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def build(
     # network on the meta device instead would import sympy, half a second.)
     with torch.random.fork_rng(devices=[]), cpu_by_default():
         network: nn.Module = entry.load()(request)
-    initialise(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
+    initialize(network, INITIALISATIONS[init], torch.Generator().manual_seed(first))
     return network
 
 
@@ -163,7 +163,7 @@ def _from_factory(policy: str, inputs: int | tuple[int, ...], outputs: int) -> n
 def normc(weight: Tensor, last: bool, generator: torch.Generator) -> None:
     """Draw Gaussian weights; scale each output's weights to length 1, or 0.01 in the last layer.
 
-    This is the initialisation in the code of Salimans et al. 2017.
+    This is the initialization in the code of Salimans et al. 2017.
     """
     weight.normal_(generator=generator)
     weight *= (_LAST if last else 1.0) / weight.norm(dim=1, keepdim=True)
@@ -196,10 +196,10 @@ INITIALISATIONS: Final[dict[str, Callable[[Tensor, bool, torch.Generator], None]
 """Functions that fill a weight of shape (outputs, inputs) in place."""
 
 
-def initialise(
+def initialize(
     network: nn.Module, init: Callable[[Tensor, bool, torch.Generator], None], generator: torch.Generator
 ) -> None:
-    """Initialise a network, in the order of its parameters.
+    """Initialize a network, in the order of its parameters.
 
     ``init`` fills weights, and filters as (filters, channels * height * width). Biases and buffers are 0.
     """

@@ -1,4 +1,4 @@
-"""Running mean and variance of observations, and the normalisation by them."""
+"""Running mean and variance of observations, and the normalization by them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 A = TypeVar("A", NDArray[Any], "Tensor")
 
 CLIP = 5.0
-"""Normalised observations are clipped to [-CLIP, CLIP] by default, as in Salimans et al. 2017's code."""
+"""Normalized observations are clipped to [-CLIP, CLIP] by default, as in Salimans et al. 2017's code."""
 
 _SMALLEST_STD = 1e-3  # relative to the largest deviation, if that is below 1
 _LARGEST_MEAN = 1e100  # means beyond it count as diverged, because their squares must be finite
@@ -41,17 +41,17 @@ def divide_images(images: NDArray[Any], out: NDArray[np.float32]) -> NDArray[np.
 
 @dataclass(frozen=True)
 class Normalization:
-    """The normalisation of one generation: mean and 1 / standard deviation, shape (size,)."""
+    """The normalization of one generation: mean and 1 / standard deviation, shape (size,)."""
 
     mean: Array
     inverse_std: Array
     clip: float = CLIP
-    """Limit of normalised observations; infinity means no limit."""
+    """Limit of normalized observations; infinity means no limit."""
     count: float = 0.0
     """Number of observations behind mean and deviation; 0 if there are none, or the number is unknown."""
 
     def apply(self, observations: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Normalise observations, shape (..., size); see :func:`normalize`."""
+        """Normalize observations, shape (..., size); see :func:`normalize`."""
         exact = observations.astype(np.float64, copy=False)
         standard = normalize(exact, self.mean, self.inverse_std, self.clip)
         if self.clip != math.inf:
@@ -74,7 +74,7 @@ class Normalizer:
 
     @classmethod
     def restored(cls, tensors: Mapping[str, NDArray[Any]], prefix: str = "normalizer.") -> Normalizer:
-        """Return a normaliser with the state from :meth:`tensors`, ignoring other tensors."""
+        """Return a normalizer with the state from :meth:`tensors`, ignoring other tensors."""
         normalizer = cls(len(tensors[f"{prefix}mean"]))
         normalizer.count = float(tensors[f"{prefix}count"][0])
         normalizer.mean = tensors[f"{prefix}mean"].copy()
@@ -83,9 +83,9 @@ class Normalizer:
 
     @classmethod
     def of(cls, normalization: Normalization | None, size: int) -> Normalizer:
-        """Return a normaliser that continues from this normalisation, up to rounding.
+        """Return a normalizer that continues from this normalization, up to rounding.
 
-        If ``normalization`` is None, return a new normaliser of ``size`` numbers.
+        If ``normalization`` is None, return a new normalizer of ``size`` numbers.
         """
         if normalization is None:
             return cls(size)
@@ -104,16 +104,16 @@ class Normalizer:
         }
 
     def snapshot_if(self, enabled: bool | None, clip: float = CLIP) -> Normalization | None:
-        """Return :meth:`snapshot`, or None if ``enabled`` is False or there is nothing to normalise."""
+        """Return :meth:`snapshot`, or None if ``enabled`` is False or there is nothing to normalize."""
         return None if enabled is False or not len(self.mean) else self.snapshot(clip)
 
     def snapshot(self, clip: float = CLIP) -> Normalization:
-        """Return the normalisation of a generation. Before the first observation it only clips."""
+        """Return the normalization of a generation. Before the first observation it only clips."""
         if self.count == 0:
             return Normalization(self.mean.copy(), np.ones_like(self.mean), clip)
         deviation = np.sqrt(self.squares / self.count)
         # A nearly constant dimension is not scaled: divided by a tiny deviation, its first real change would
-        # be huge. If all deviations are small, such as a microscope's in metres, so is the threshold.
+        # be huge. If all deviations are small, such as a microscope's in meters, so is the threshold.
         smallest = _SMALLEST_STD * min(1.0, float(deviation.max(initial=0.0)))
         scale = np.where(deviation > smallest, deviation, 1.0)
         return Normalization(self.mean.copy(), 1.0 / scale, clip, self.count)

@@ -1,4 +1,4 @@
-"""A trained policy: its network, normalisation and action map, and its file."""
+"""A trained policy: its network, normalization and action map, and its file."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def network_inputs(policy: Any, observations: Tensor) -> Tensor:
 
 
 class Policy(nn.Module):
-    """Policy from observation to action: normalisation, network and action map.
+    """Policy from observation to action: normalization, network and action map.
 
     ``network`` is an nn.Module from flattened observations (batch, inputs), or from images
     (batch, C, H, W), to raw outputs (batch, outputs). Pixels, which are uint8, are divided by 255;
-    with ``normalize_images`` they are normalised instead, as vectors are. If the network is on a different
+    with ``normalize_images`` they are normalized instead, as vectors are. If the network is on a different
     device, the policy holds a copy of it on the CPU.
 
     ``architecture`` holds the arguments with which :func:`escalade.policies.networks.build` rebuilds the
@@ -113,7 +113,7 @@ class Policy(nn.Module):
         return batched_network(self.network, observation_shape(self.observation_space))
 
     def set(self, vector: Any, normalization: Normalization | None) -> None:
-        """Set the parameters, shape (dimension,), and the normalisation that they were trained with."""
+        """Set the parameters, shape (dimension,), and the normalization that they were trained with."""
         from_vector(self.network, vector)
         self._state = None
         if self._drawn is not None:
@@ -129,7 +129,7 @@ class Policy(nn.Module):
 
     @property
     def normalization(self) -> Normalization | None:
-        """Mean and deviation for normalising observations, or None if they are not normalised."""
+        """Mean and deviation for normalizing observations, or None if they are not normalized."""
         if not self.normalized:
             return None
         mean, inverse_std = self.observation_mean.numpy(), self.observation_inverse_std.numpy()

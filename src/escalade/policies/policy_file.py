@@ -43,7 +43,7 @@ class PolicyFile:
     """:class:`NetworkFacts`; empty for a user's module."""
     normalized: bool
     normalization: Normalization
-    """The policy's last normalisation, even if it is not ``normalized``."""
+    """The policy's last normalization, even if it is not ``normalized``."""
     weights: Tensors
     """The network's state dict."""
     layers: list[str] | None

@@ -66,7 +66,7 @@ class PlainConsole:
         ]
         if row.eval_return_mean is not None:
             center = dict(row.info).get(CENTER)
-            of = "" if center is None else f" of centre {center}"
+            of = "" if center is None else f" of center {center}"
             parts.append(f"evaluation {number(row.eval_return_mean)}{of}")
         parts += info_texts(row, without=CENTER)
         if row.steps_per_second is not None:

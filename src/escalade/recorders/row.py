@@ -47,7 +47,7 @@ class Row:
     lr: float
     """NaN for strategies without a step size."""
     update_ratio: float
-    """Norm of the update divided by that of the centre; 0 in the generation that reached the target."""
+    """Norm of the update divided by that of the center; 0 in the generation that reached the target."""
     steps_per_second: float | None
     eval_steps: int | None
     """Environment steps of all evaluations so far, which are not part of ``env_steps``."""

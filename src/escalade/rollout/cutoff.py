@@ -28,7 +28,7 @@ class Cutoff(str):
     A number of steps is a fixed cap. ``mean:FACTOR`` is FACTOR times the mean length of the last
     generation's episodes; ``mean:2`` is ``variable-ep-len`` in pytorch-es. ``adaptive:START,SHARE,RATIO``
     (Salimans et al. 2017) multiplies the cap by RATIO when SHARE of the episodes reach it. ``along:STEPS``
-    is a fixed cap on episodes that start in states of an episode of the centre.
+    is a fixed cap on episodes that start in states of an episode of the center.
 
     Raises:
         InputError: The text has none of these forms, or a number is out of range.
@@ -67,7 +67,7 @@ class Cutoff(str):
 
     @property
     def along(self) -> bool:
-        """True if members' episodes start in states of the centre's episode."""
+        """True if members' episodes start in states of the center's episode."""
         return self._kind == "along"
 
     def after(self, cap: int | None, lengths: list[int]) -> int | None:

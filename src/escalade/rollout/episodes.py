@@ -16,11 +16,11 @@ from escalade.envs.wrapping import entries
 from escalade.errors import InputError
 from escalade.perturbation import CenterPopulation, Population, Stream, seeds
 from escalade.policies.normalizer import Normalization
-from escalade.rollout.behaviour import check_sizes
+from escalade.rollout.behavior import check_sizes
 
 Vector = NDArray[np.float32]
 OBSERVED = 1024
-"""Maximum number of episodes per generation whose observations update the normaliser."""
+"""Maximum number of episodes per generation whose observations update the normalizer."""
 
 
 MOMENTS = "moments"
@@ -38,13 +38,13 @@ class RecordType:
     """Number of values from the last info, see ``info_keys``."""
     observation: int = 0
     """Size of an observation whose moments are recorded."""
-    behaviour: int = 0
-    """Size of a behaviour."""
+    behavior: int = 0
+    """Size of a behavior."""
 
     @cached_property
     def plain(self) -> np.dtype[np.void]:
-        """Dtype of return, length, score (fitness is its mean), the last info's numbers and behaviour."""
-        numbers = [("infos", "f8", (self.infos,)), ("behaviour", "f4", (self.behaviour,))]
+        """Dtype of return, length, score (fitness is its mean), the last info's numbers and behavior."""
+        numbers = [("infos", "f8", (self.infos,)), ("behavior", "f4", (self.behavior,))]
         return np.dtype([("return", "f8"), ("length", "i8"), ("score", "f8"), *numbers])
 
     @cached_property
@@ -147,7 +147,7 @@ class EpisodeJob:
         return f"{who} of generation {self.generation + 1} (its episode began with reset(seed={seed}))"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the centre only once if it is also the population's."""
+        """Pickle the center only once if it is also the population's."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         shared = getattr(self.population, "center", None)
         if self.center is not None and shared is not None and np.array_equal(self.center, shared):
@@ -155,7 +155,7 @@ class EpisodeJob:
         return state
 
     def individual(self, item: int) -> tuple[Population, int]:
-        """Return the population of an item, and its number there. The centre is a population of one."""
+        """Return the population of an item, and its number there. The center is a population of one."""
         member = self.member(item)
         if member is None:
             assert self.center is not None
@@ -181,8 +181,8 @@ class Episodes:
     """Sums of transformed rewards, or returns if rewards are not transformed, shape (n,)."""
     infos: NDArray[np.float64]
     """Numbers of the episodes' last infos, shape (n, keys); NaN if an info lacks the key."""
-    behaviours: NDArray[np.float32]
-    """Behaviours of the episodes, shape (n, size); the size is 0 if no behaviour is configured."""
+    behaviors: NDArray[np.float32]
+    """Behaviors of the episodes, shape (n, size); the size is 0 if no behavior is configured."""
     raised: NDArray[np.object_]
     """Messages of tolerated exceptions of episodes, shape (n,), None for episodes without one."""
 
@@ -190,7 +190,7 @@ class Episodes:
     def of(cls, results: Results) -> Episodes:
         """Collect the records of :class:`Rollouts` in item order."""
         batches = [(np.asarray(items, np.int64), records) for items, records in results.in_batches()]
-        sizes = {records["behaviour"].shape[1] for _, records in batches}
+        sizes = {records["behavior"].shape[1] for _, records in batches}
         if len(sizes) > 1:
             sizes.discard(0)  # of episodes that failed before the function's size was known
         check_sizes(sizes)
@@ -198,7 +198,7 @@ class Episodes:
 
         def column(name: str) -> NDArray[Any]:
             parts = [records[name] for _, records in batches]
-            if name == "behaviour":
+            if name == "behavior":
                 (size,) = sizes
                 parts = [part if part.shape[1] == size else _no_numbers(len(part), size) for part in parts]
             return np.concatenate(parts)[order]
@@ -206,7 +206,7 @@ class Episodes:
         lengths = column("length")
         seen = np.zeros_like(lengths)
         observed = [(items, records[MOMENTS]) for items, records in batches if MOMENTS in records.dtype.names]
-        moments = np.zeros((0, 2, 0))  # not sent without a normaliser
+        moments = np.zeros((0, 2, 0))  # not sent without a normalizer
         if observed:
             items = np.concatenate([items for items, _ in observed])
             seen[items] = lengths[items]
@@ -215,7 +215,7 @@ class Episodes:
         for item, words in results.raised.items():
             raised[item] = words
         columns = (column("return"), lengths, seen, moments, column("score"), column("infos"))
-        return cls(*columns, column("behaviour"), raised)
+        return cls(*columns, column("behavior"), raised)
 
     @property
     def first_raised(self) -> str | None:
@@ -238,25 +238,23 @@ class Episodes:
             scores=np.where(failed, scores[~failed].min(), scores),
         )
 
-    def mean_behaviours(self, members: int) -> NDArray[np.float32]:
-        """Return the mean behaviour of each member's episodes, shape (members, size)."""
-        if not self.behaviours.size:  # every episode failed before the function's size was known
+    def mean_behaviors(self, members: int) -> NDArray[np.float32]:
+        """Return the mean behavior of each member's episodes, shape (members, size)."""
+        if not self.behaviors.size:  # every episode failed before the function's size was known
             return _no_numbers(members, 0)
-        of_members = self.behaviours.reshape(members, -1, self.behaviours.shape[1])
+        of_members = self.behaviors.reshape(members, -1, self.behaviors.shape[1])
         with np.errstate(over="ignore"):
             return np.asarray(of_members.mean(axis=1, dtype=np.float64).astype(np.float32))
 
     def __add__(self, more: Episodes) -> Episodes:
         """Concatenate these episodes and ``more``."""
-        width = max(self.behaviours.shape[1], more.behaviours.shape[1])  # 0 if all episodes failed
-        parts = [
-            part if part.behaviours.shape[1] else part._with_no_behaviours(width) for part in (self, more)
-        ]
+        width = max(self.behaviors.shape[1], more.behaviors.shape[1])  # 0 if all episodes failed
+        parts = [part if part.behaviors.shape[1] else part._with_no_behaviors(width) for part in (self, more)]
         pairs = [[getattr(part, column.name) for part in parts] for column in fields(self)]
         return Episodes(*map(np.concatenate, pairs))
 
-    def _with_no_behaviours(self, size: int) -> Episodes:
-        return replace(self, behaviours=_no_numbers(len(self.lengths), size))
+    def _with_no_behaviors(self, size: int) -> Episodes:
+        return replace(self, behaviors=_no_numbers(len(self.lengths), size))
 
     def __getitem__(self, part: slice) -> Episodes:
         begin, end, _ = part.indices(len(self.seen))

@@ -19,7 +19,7 @@ class Forward(Protocol):
     """
 
     def begin(self, center: Vector | None) -> None:
-        """Begin a job whose members are all perturbations of ``center``, or share no centre if it is None."""
+        """Begin a job whose members are all perturbations of ``center``, or share no center if it is None."""
         ...
 
     def load(self, row: int, population: Population, member: int, seed: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Observations of random play, from which virtual batch normalisation computes its statistics."""
+"""Observations of random play, from which virtual batch normalization computes its statistics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from escalade.envs.masks import Masks
 from escalade.errors import EnvironmentFailure, with_place
 from escalade.perturbation import Stream, normals, seeds
 
-_APART = 8  # steps between two collected observations, as neighbouring images hardly differ
+_APART = 8  # steps between two collected observations, as neighboring images hardly differ
 
 
 def reference_batch(environment: Environment, actions: ActionMap, seed: int, frames: int) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """One worker's share of a generation: many episodes in lockstep, with one batched forward pass per step.
 
-An episode's result is a function of its member's parameters, the normaliser, its seed and the environment
+An episode's result is a function of its member's parameters, the normalizer, its seed and the environment
 alone. It does not depend on its slot, on the episodes beside it, or on the worker.
 """
 
@@ -25,7 +25,7 @@ from escalade.envs.vector import InformingVector, KeepingVector, SlowVector
 from escalade.errors import EnvironmentFailure, in_words, with_place
 from escalade.perturbation import LowRank, NoiseSource, shared_center
 from escalade.policies.normalizer import divide_images
-from escalade.rollout.behaviour import Behaviour
+from escalade.rollout.behavior import Behavior
 from escalade.rollout.episodes import MOMENTS, EpisodeJob, RecordType
 from escalade.rollout.exploration import make_exploration
 from escalade.rollout.network import Network
@@ -51,11 +51,11 @@ class RolloutSetup:
     action_noise: float = 0.0
     """Standard deviation of the noise on the outputs of members."""
     normalize_images: bool = False
-    """True if images, too, are normalised by running mean and deviation, instead of divided by 255."""
+    """True if images, too, are normalized by running mean and deviation, instead of divided by 255."""
     reward: Reward | None = None
     """Transform of the rewards that fitness sums, or None for the rewards themselves."""
-    behaviour: Behaviour | None = None
-    """Behaviour of an episode, or None if none is recorded."""
+    behavior: Behavior | None = None
+    """Behavior of an episode, or None if none is recorded."""
 
     def __call__(self) -> Work:
         if self.environment.batched:
@@ -97,8 +97,8 @@ class Rollouts:
         self._score = np.zeros(rows)  # sums of transformed rewards, if rewards are transformed
         self._length = np.zeros(rows, np.int64)
         self.record = RecordType(len(self.environment.info_keys), size)
-        behaviour = setup.behaviour
-        self._traces = None if behaviour is None else make_traces(behaviour, self.environment, self.vector)
+        behavior = setup.behavior
+        self._traces = None if behavior is None else make_traces(behavior, self.environment, self.vector)
         self._moments = np.zeros((2, rows, size))
         # Vectors are stored in double precision for their moments, images in their own dtype.
         self._observations = np.zeros((rows, *shape), observation_dtype(space) if images else np.float64)
@@ -138,7 +138,7 @@ class Rollouts:
             feed.alive()
 
     def _walk(self, feed: Feed) -> None:
-        """Play the centre's episode, in whose states the members' episodes start."""
+        """Play the center's episode, in whose states the members' episodes start."""
         path = Path(self.job.training_items, cast(KeepingVector, self.vector))
         self._start(path)
         while self._running:
@@ -257,33 +257,33 @@ class Rollouts:
         self._alive[rows] = False
         self._running -= len(rows)
         observed = self.job.observed(self._item[rows]) & (self.job.normalization is not None)
-        behaviours = self._behaviours(rows)  # before the records, whose dtype may depend on it
+        behaviors = self._behaviors(rows)  # before the records, whose dtype may depend on it
         for row in rows if self._raised else ():
             if (slot := int(self._slot[row])) in self._raised:
                 feed.put_raised(int(self._item[row]), self._raised[slot])
         for part, kind in ((observed, self.record.observed), (~observed, self.record.plain)):
             if part.any():
                 records = self._records(rows[part], kind)
-                records["behaviour"] = behaviours[part]
+                records["behavior"] = behaviors[part]
                 feed.put_many(self._item[rows[part]], records)
 
-    def _behaviours(self, rows: NDArray[np.intp]) -> Vector:
-        """Return the behaviours of ended episodes, shape (n, size).
+    def _behaviors(self, rows: NDArray[np.intp]) -> Vector:
+        """Return the behaviors of ended episodes, shape (n, size).
 
         The size is 0 if none is configured. Episodes with a non-finite return have NaN, or size 0 as long as
         a function's size is unknown.
         """
         whole = np.isfinite(self._return[rows])
         if self._traces is None or not whole.any():
-            return np.full((len(rows), self.record.behaviour), np.nan, np.float32)
+            return np.full((len(rows), self.record.behavior), np.nan, np.float32)
         good = rows[whole]
         try:
-            numbers = self._traces.behaviours(self._slot[good], self._length[good], self._observations[good])
+            numbers = self._traces.behaviors(self._slot[good], self._length[good], self._observations[good])
         except SlotError as failed:
             who, problem = self.job.describe(int(self._item[good[failed.row]])), failed.problem
-            raise EnvironmentFailure(f"the `behaviour` of {who} raised {in_words(problem)}") from problem
-        if self.record.behaviour != numbers.shape[1]:  # the first behaviour of a function
-            self.record = replace(self.record, behaviour=numbers.shape[1])
+            raise EnvironmentFailure(f"the `behavior` of {who} raised {in_words(problem)}") from problem
+        if self.record.behavior != numbers.shape[1]:  # the first behavior of a function
+            self.record = replace(self.record, behavior=numbers.shape[1])
         found = np.full((len(rows), numbers.shape[1]), np.nan, np.float32)
         found[whole] = numbers
         return found
@@ -291,7 +291,7 @@ class Rollouts:
     def _diverged(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return a mask of ended episodes with a non-finite last observation, whose returns are invalid.
 
-        With normalisation, the summed moments also reveal non-finite earlier observations.
+        With normalization, the summed moments also reveal non-finite earlier observations.
         """
         finite = self._finite(rows)
         if self.job.normalization is not None:

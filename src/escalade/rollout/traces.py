@@ -1,4 +1,4 @@
-"""Traces: records of running episodes, from which their behaviours are computed when they end."""
+"""Traces: records of running episodes, from which their behaviors are computed when they end."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from escalade.envs import Environment, SlotError, VectorEnvironment
 from escalade.envs.structured import as_array
 from escalade.envs.vector import InformingVector, RememberingVector
 from escalade.errors import InputError
-from escalade.rollout.behaviour import Behaviour, check_sizes
+from escalade.rollout.behavior import Behavior, check_sizes
 
-Behaviours = NDArray[np.float32]
+Behaviors = NDArray[np.float32]
 Slots = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One whole episode, the argument of a behaviour function. The function may write to the arrays."""
+    """One whole episode, the argument of a behavior function. The function may write to the arrays."""
 
     observations: NDArray[Any]
     """Observations, flat or as images, including the first and the last, shape (steps + 1, ...)."""
@@ -36,9 +36,9 @@ class Trajectory:
 class NumberTraces:
     """Numbers of the last step, or of every n-th. After an early end, the last step's are repeated."""
 
-    def __init__(self, behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> None:
-        self._kind, self._every, self._vector = behaviour.kind, behaviour.every or 0, vector
-        self._places = [environment.info_keys.index(key) for key in behaviour.keys] or [*behaviour.places]
+    def __init__(self, behavior: Behavior, environment: Environment, vector: VectorEnvironment) -> None:
+        self._kind, self._every, self._vector = behavior.kind, behavior.every or 0, vector
+        self._places = [environment.info_keys.index(key) for key in behavior.keys] or [*behavior.places]
         width = len(self._places) or 128  # bytes of an Atari game's memory
         points = -(-(environment.max_episode_steps or 0) // self._every) if self._every else 1
         self._noted = np.zeros((vector.slots if self._every else 0, points, width), np.float32)
@@ -62,8 +62,8 @@ class NumberTraces:
             point = lengths[due] // self._every - 1
             self._noted[slots[due], point] = self._numbers(slots[due], observations[due])
 
-    def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
-        """Return the behaviours of episodes that ended with the last step, shape (n, size)."""
+    def behaviors(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviors:
+        """Return the behaviors of episodes that ended with the last step, shape (n, size)."""
         last = self._numbers(slots, observations)
         if not self._every:
             return last
@@ -71,7 +71,7 @@ class NumberTraces:
         noted = lengths[:, None] // self._every > np.arange(found.shape[1])
         return np.where(noted[..., None], found, last[:, None]).reshape(len(slots), -1)
 
-    def _numbers(self, slots: Slots, observations: NDArray[Any]) -> Behaviours:
+    def _numbers(self, slots: Slots, observations: NDArray[Any]) -> Behaviors:
         """Return numbers of the last step, shape (n, width)."""
         if self._kind == "ram":
             return cast(RememberingVector, self._vector).ram(slots).astype(np.float32)
@@ -89,7 +89,7 @@ class FunctionTraces:
     def __init__(
         self, name: str, function: Callable[[Any], Any], keys: tuple[str, ...], vector: VectorEnvironment
     ) -> None:
-        self._size = 0  # size of a behaviour; 0 until the first is computed
+        self._size = 0  # size of a behavior; 0 until the first is computed
         self._name, self._function, self._keys, self._vector = name, function, keys, vector
         self._first: dict[int, NDArray[Any]] = {}
         self._steps: dict[int, list[tuple[Any, ...]]] = {}
@@ -113,17 +113,17 @@ class FunctionTraces:
         for slot, *step in zip(slots.tolist(), *parts, strict=True):
             self._steps[slot].append(tuple(step))
 
-    def behaviours(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviours:
-        """Return the behaviours of episodes that ended with the last step, shape (n, size).
+    def behaviors(self, slots: Slots, lengths: NDArray[np.int64], observations: NDArray[Any]) -> Behaviors:
+        """Return the behaviors of episodes that ended with the last step, shape (n, size).
 
         Raises:
             SlotError: The user's function raised, or did not return numbers.
             InputError: The function returned no numbers, or more or fewer than before.
         """
-        found = [self._behaviour(row, slot) for row, slot in enumerate(slots.tolist())]
+        found = [self._behavior(row, slot) for row, slot in enumerate(slots.tolist())]
         return np.stack(found)
 
-    def _behaviour(self, row: int, slot: int) -> Behaviours:
+    def _behavior(self, row: int, slot: int) -> Behaviors:
         seen, actions, *rest = zip(*self._steps.pop(slot), strict=True)
         observations, rewards, infos = map(np.stack, (seen, *rest))
         observations = np.concatenate([self._first.pop(slot)[None], observations])
@@ -136,7 +136,7 @@ class FunctionTraces:
             raise SlotError(row, problem) from problem
         if numbers.ndim != 1 or not len(numbers):
             raise InputError(
-                f"`behaviour` {self._name} returned shape {numbers.shape}; it must return a list of numbers"
+                f"`behavior` {self._name} returned shape {numbers.shape}; it must return a list of numbers"
             )
         self._size = self._size or len(numbers)
         check_sizes({self._size, len(numbers)})
@@ -150,8 +150,8 @@ Observations and actions have shape (n, ...), rewards and lengths (n,). ``length
 """
 
 
-def make_traces(behaviour: Behaviour, environment: Environment, vector: VectorEnvironment) -> Traces:
+def make_traces(behavior: Behavior, environment: Environment, vector: VectorEnvironment) -> Traces:
     """Return the traces of the episodes in a vector's slots."""
-    if behaviour.function is not None:
-        return FunctionTraces(behaviour, behaviour.function, environment.info_keys, vector)
-    return NumberTraces(behaviour, environment, vector)
+    if behavior.function is not None:
+        return FunctionTraces(behavior, behavior.function, environment.info_keys, vector)
+    return NumberTraces(behavior, environment, vector)

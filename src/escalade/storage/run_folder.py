@@ -37,7 +37,7 @@ ZOO_PREFIX = "zoo:"
 FILMS = ("video.mp4", "video.gif")
 """Names of videos of a run's latest policy."""
 _MADE = re.compile(
-    r"(video|policy|best)(-best)?(-centre-\d+)?"
+    r"(video|policy|best)(-best)?(-center-\d+)?"
     r"(\.(?:mp4|gif|onnx|pt2|torchscript\.pt|(?:torchscript\.)?state\.safetensors))"
 )
 """Pattern of names of videos and exported files of the latest or the best policy."""
@@ -58,7 +58,7 @@ class RunFolder:
         self.curve = self.path / "curve.png"
         self.policy = self.path / "policy.safetensors"
         self.best = self.path / "best.safetensors"
-        self.centers = self.path / "centres"
+        self.centers = self.path / "centers"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
         self.lock = FolderLock(self.path)
         self._ours = False  # True if the folder was empty or did not exist
@@ -74,7 +74,7 @@ class RunFolder:
         return [path for name in FILMS if (path := self.path / name).is_file()]
 
     def center(self, number: int) -> Path:
-        """Return the path of the policy of one of several centres, and make its folder if needed."""
+        """Return the path of the policy of one of several centers, and make its folder if needed."""
         with storage(self.centers):
             self.centers.mkdir(exist_ok=True)
         return self.centers / f"{number}.safetensors"
@@ -221,7 +221,7 @@ class RunFolder:
                 remove_strays(folder)
 
     def evolved(self, best: bool) -> Path:
-        """Return the file with the final parameters of ``evolve``: of the best member, or of the centre.
+        """Return the file with the final parameters of ``evolve``: of the best member, or of the center.
 
         Raises:
             InputError: the run has not ended.

@@ -26,12 +26,12 @@ class ARS(GaussianStrategy):
 
     A direction is ranked by the better of its two members.
 
-    ``centre += lr / (b * s) * sum over the b top directions of (r_plus - r_minus) * delta``,
-    where ``s`` is the standard deviation of those 2b returns. V2's normalisation of observations
+    ``center += lr / (b * s) * sum over the b top directions of (r_plus - r_minus) * delta``,
+    where ``s`` is the standard deviation of those 2b returns. V2's normalization of observations
     belongs to the policy, not to the strategy.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, even: two for each direction.
         sigma: standard deviation of the noise: a number, a schedule, or its text.
         lr: the step size: a number, a schedule, or its text.

@@ -51,7 +51,7 @@ class AxisStrategy(SizedStrategy):
         return np.asarray(self.step_size * (self.deviations * np.sqrt(1 + self.axis**2)))
 
     def narrow(self, factors: Vector) -> None:
-        common = float(np.exp(np.log(factors).mean()))  # CR-FM-NES normalises its deviations
+        common = float(np.exp(np.log(factors).mean()))  # CR-FM-NES normalizes its deviations
         self.step_size *= common
         self.deviations = factors / common * self.deviations
         self.path_c = factors / common * self.path_c

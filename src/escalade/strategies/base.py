@@ -48,8 +48,8 @@ class Strategy(ABC):
     states are restored.
 
     Args:
-        x0: initial centre, shape (dimension,), a tensor or anything torch can convert. If it is float64,
-            members and centre are float64; otherwise they are float32.
+        x0: initial center, shape (dimension,), a tensor or anything torch can convert. If it is float64,
+            members and center are float64; otherwise they are float32.
         population: members per generation; None means :meth:`usual_population`.
         seed: the same seed produces the same members.
         direction: ``maximize`` or ``minimize`` the fitness.
@@ -84,7 +84,7 @@ class Strategy(ABC):
     """True if the best members survive unchanged."""
 
     adapted: ClassVar[tuple[str, ...]] = ()
-    """Names of the arrays, tensors and numbers that updates replace (never modify); saved with the centre."""
+    """Names of the arrays, tensors and numbers that updates replace (never modify); saved with the center."""
 
     lr_schedule: Schedule | None = None
     """Step size of each generation, if the strategy has one."""
@@ -241,7 +241,7 @@ class Strategy(ABC):
 
         Raises:
             InputError: ``fitness`` is not numeric or has another shape, :meth:`ask` was not called first, or
-                the centre or sigma would become infinite; the centre then stays unchanged.
+                the center or sigma would become infinite; the center then stays unchanged.
         """
         if self._sampled is None:
             raise InputError(
@@ -274,7 +274,7 @@ class Strategy(ABC):
         """Describe the quantity that an update of length ``moved`` from ``sigma`` made infinite, if any."""
         if not math.isfinite(moved) and not bool(self.center.isfinite().all()):
             lr = "" if math.isnan(self.lr) else f"lr (now {self.lr:g}) or "
-            largest = f"the centre beyond the largest {self.center.dtype}"
+            largest = f"the center beyond the largest {self.center.dtype}"
             return f"{largest}; use a smaller {lr}sigma (now {self.sigma:g})"
         if math.isfinite(sigma) and not math.isfinite(self.sigma):
             return "sigma beyond the largest number; use smaller rates"
@@ -282,7 +282,7 @@ class Strategy(ABC):
 
     @property
     def result(self) -> Result:
-        """Best member, centre and history of the generations from :meth:`ask`.
+        """Best member, center and history of the generations from :meth:`ask`.
 
         Members that were only sampled as addresses (:meth:`sample`) are not recorded.
         """
@@ -332,7 +332,7 @@ class Strategy(ABC):
         if missing := set(names) - state.keys():
             raise InputError(f"the saved state has no {min(missing)}: it is from a different strategy")
         if torch.as_tensor(state["center"]).shape != self.center.shape:
-            raise InputError(f"the saved centre does not have this strategy's {self.dimension} parameters")
+            raise InputError(f"the saved center does not have this strategy's {self.dimension} parameters")
         self.center.copy_(torch.as_tensor(state["center"]))
         self.generation = int(state["generation"])
         self.population_size = self.first_population

@@ -24,15 +24,15 @@ from escalade.support.numbers import whole_number
 class CanonicalES(GaussianStrategy):
     """Move to the weighted mean of the best members, with a step size that grows while the moves agree.
 
-    With members ``centre + sigma * z_i``, and weights ``w_i`` of the best ``parents`` by their rank:
+    With members ``center + sigma * z_i``, and weights ``w_i`` of the best ``parents`` by their rank:
 
-        ``centre += sigma * sum_i w_i * z_i``
+        ``center += sigma * sum_i w_i * z_i``
 
     The step size grows at most by the factor e in a generation; the paper has no such bound.
     Members are addresses of noise without mirrored pairs. Apart from the noise, memory is O(dimension).
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation.
         sigma: initial step size.
         parents: number of members with a positive weight; None means half of them.

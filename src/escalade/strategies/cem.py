@@ -22,18 +22,18 @@ class CEM(AdaptiveStrategy):
 
     With mean and standard deviation taken over the elite members ``x_i``:
 
-        ``centre += lr * (mean(x_i) - centre)``
+        ``center += lr * (mean(x_i) - center)``
         ``sigma += sigma_lr * (sqrt(std(x_i)**2 + noise) - sigma)``
 
     For k elite members the standard deviation divides by k - 1, not by k as in the tutorial: dividing by k
     would by itself shrink the search by ``sqrt(1 - 1/k)`` in each generation.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         elite: the fraction of members that the Gaussian is fitted to; at least two members.
-        lr: the tutorial's smoothing of the centre; 1 means no smoothing. A number, a schedule, or its text.
+        lr: the tutorial's smoothing of the center; 1 means no smoothing. A number, a schedule, or its text.
         sigma_lr: the same for the deviations.
         noise: variance added in each generation so that the search does not stop early; preferably a
             schedule that falls to zero.

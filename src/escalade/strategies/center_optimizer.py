@@ -1,4 +1,4 @@
-"""Base class of the centre's optimisers, and an adapter for ``torch.optim``."""
+"""Base class of the center's optimizers, and an adapter for ``torch.optim``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from escalade.storage.tensors import with_prefix
 from escalade.support.numbers import real_number
 
 PREFIX = "optimizer."
-"""Prefix of an optimiser's names in a strategy's state."""
+"""Prefix of an optimizer's names in a strategy's state."""
 
 
 class CenterOptimizer(ABC):
-    """Optimiser of one vector, the centre.
+    """Optimizer of one vector, the center.
 
     Args:
-        params: one tensor, the centre, shape (dimension,); :meth:`step` writes to it in place.
+        params: one tensor, the center, shape (dimension,); :meth:`step` writes to it in place.
         lr: default step size, for a strategy without its own ``lr``.
-        memory: names of its state tensors, which have the centre's shape and start at zero.
+        memory: names of its state tensors, which have the center's shape and start at zero.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float, memory: Iterable[str] = ()) -> None:
@@ -32,7 +32,7 @@ class CenterOptimizer(ABC):
 
     @abstractmethod
     def step(self, descent: Tensor, lr: float) -> None:
-        """Move the centre.
+        """Move the center.
 
         Args:
             descent: the gradient to descend, shape (dimension,); it may be overwritten.
@@ -47,7 +47,7 @@ class CenterOptimizer(ABC):
         """Load a state from :meth:`state_dict`, ignoring other keys in ``state``.
 
         Raises:
-            InputError: the state is from a different optimiser.
+            InputError: the state is from a different optimizer.
         """
         saved = with_prefix(PREFIX, state)
         if saved.keys() != self.memory.keys():
@@ -59,15 +59,15 @@ class CenterOptimizer(ABC):
 
 
 _GROUP = "group."
-"""Prefix of the plain numbers in an optimiser's parameter group: some optimisers count their steps there."""
+"""Prefix of the plain numbers in an optimizer's parameter group: some optimizers count their steps there."""
 
 
 class TorchOptimizer(CenterOptimizer):
-    """Adapter for a user's ``torch.optim`` optimiser.
+    """Adapter for a user's ``torch.optim`` optimizer.
 
     Args:
-        params: one tensor, the centre.
-        inner: the user's optimiser of that tensor.
+        params: one tensor, the center.
+        inner: the user's optimizer of that tensor.
     """
 
     def __init__(self, params: Iterable[Tensor], inner: torch.optim.Optimizer) -> None:
@@ -93,15 +93,15 @@ class TorchOptimizer(CenterOptimizer):
         groups = self.inner.state_dict()["param_groups"]
         groups[0] |= numbers
         self.inner.load_state_dict({"state": {0: saved} if saved else {}, "param_groups": groups})
-        for name, value in saved.items():  # undo torch's cast to the centre's type (of all but the step)
+        for name, value in saved.items():  # undo torch's cast to the center's type (of all but the step)
             if isinstance(value, Tensor) and name != "step":
                 self.inner.state[self.center][name] = value.to(self.center.device)
 
 
 def _numbers_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | float]:
-    """Return the plain numbers in the parameter group of a user's optimiser, except the learning rate.
+    """Return the plain numbers in the parameter group of a user's optimizer, except the learning rate.
 
-    Each step sets the learning rate. In torch's own optimisers the numbers are options that no step changes.
+    Each step sets the learning rate. In torch's own optimizers the numbers are options that no step changes.
     """
     if type(optimizer).__module__.startswith("torch.optim."):
         return {}
@@ -111,5 +111,5 @@ def _numbers_of(optimizer: torch.optim.Optimizer) -> dict[str, Tensor | int | fl
 
 
 def _copied(value: Tensor | int | float) -> Tensor | int | float:
-    # Optimisers neither copy the tensors they return nor those they load, and write to them in the next step.
+    # Optimizers neither copy the tensors they return nor those they load, and write to them in the next step.
     return value.clone() if isinstance(value, Tensor) else value

@@ -1,4 +1,4 @@
-"""Several strategies, one of which moves in each generation: the centres of a novelty search."""
+"""Several strategies, one of which moves in each generation: the centers of a novelty search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from escalade.strategies.tensors import State
 
 
 class Centers:
-    """Several strategies, one per centre.
+    """Several strategies, one per center.
 
     Attributes are those of the strategy with the number ``drawn``. ``generation`` counts the run's
     generations. Each strategy counts the generations in which it was drawn.
@@ -43,7 +43,7 @@ class Centers:
         return getattr(self.current, name)
 
     def tell(self, fitness: ArrayLike | Tensor) -> None:
-        """Move the current centre; see :meth:`Strategy.tell`."""
+        """Move the current center; see :meth:`Strategy.tell`."""
         self.current.tell(fitness)
         self.generation += 1
 
@@ -57,14 +57,14 @@ class Centers:
     def load_state_dict(self, state: State) -> None:
         """Load a state from :meth:`state_dict`."""
         if int(state["drawn"]) >= len(self.each):
-            raise InputError(f"the saved run drew centre {state['drawn']}, but there are {len(self.each)}")
+            raise InputError(f"the saved run drew center {state['drawn']}, but there are {len(self.each)}")
         for number, strategy in enumerate(self.each):
             strategy.load_state_dict(with_prefix(f"{number}.", state))
         self.drawn, self.generation = int(state["drawn"]), int(state["generation"])
 
 
 def of_center(tensors: Tensors, number: int) -> Tensors:
-    """Return a checkpoint's tensors with those of one centre renamed as in a run with a single centre."""
+    """Return a checkpoint's tensors with those of one center renamed as in a run with a single center."""
     own = {
         f"{room}.{name}": value
         for room in ("strategy", "normalizer")
@@ -74,5 +74,5 @@ def of_center(tensors: Tensors, number: int) -> Tensors:
 
 
 def best_known(worth: NDArray[np.float64]) -> int:
-    """Return the number of the best centre by ``worth``, shape (centers,), in which NaN means unknown."""
+    """Return the number of the best center by ``worth``, shape (centers,), in which NaN means unknown."""
     return int(np.where(np.isnan(worth), -np.inf, worth).argmax())

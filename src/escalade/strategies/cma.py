@@ -28,12 +28,12 @@ _FLOOR = 1e-30  # smallest ratio of an eigenvalue of the covariance to the large
 class CMAES(InjectedStrategy):
     """Adapt the full covariance of the search, with active (negative) weights.
 
-    Members are ``centre + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``. They are stored as
+    Members are ``center + sigma * B D z`` where ``B D**2 B'`` is the covariance ``C``. They are stored as
     vectors, not as addresses of noise. Memory is O(dimension**2), and time O(dimension**3) per generation.
     For more than a few hundred parameters use :class:`~escalade.strategies.sep_cma.SepCMAES`.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: initial step size.
         covariance: initial covariance of the members divided by sigma squared, shape (dimension, dimension),

@@ -28,8 +28,8 @@ _LONGEST = 1e16  # squared length of the axis; beyond this float64 loses all oth
 class CRFMNES(AxisStrategy):
     """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
 
-    Members are ``centre +- step_size * deviations * y`` in mirrored pairs, with ``y`` of covariance
-    ``I + axis axis'``. While the search moves, members farther from the centre have larger weights, and the
+    Members are ``center +- step_size * deviations * y`` in mirrored pairs, with ``y`` of covariance
+    ``I + axis axis'``. While the search moves, members farther from the center have larger weights, and the
     step size adapts faster. Unlike the paper, the learning rate of the path is 0 below 5 dimensions. Time and
     memory are O(dimension) per member.
 
@@ -37,7 +37,7 @@ class CRFMNES(AxisStrategy):
     hundreds of generations; with ``max_change=0.7`` they do not (``benchmarks/strategies.md``).
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, even and at least 4; None means ``4 + 3 * ln(dimension)``, or one
             more.
         sigma: initial step size.
@@ -75,7 +75,7 @@ class CRFMNES(AxisStrategy):
         super().begin(n, population)
         self.drawn_count = population // 2  # pairs
         ranks = np.arange(1, population + 1)
-        self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalised
+        self.positive = np.maximum(0.0, math.log(population / 2 + 1) - np.log(ranks))  # w hat, not normalized
         self.share = self.positive / self.positive.sum()
         self.by_rank = self.share - 1 / population
         m = self.mu_eff = mu_eff_of(self.share)

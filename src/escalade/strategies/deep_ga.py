@@ -26,13 +26,13 @@ class DeepGA(Strategy):
 
     The first members of a generation are the elites, unchanged. The others are ``parent + sigma * noise``,
     with a parent drawn from the ``parents`` best of the last generation. The elites are the members with the
-    best mean fitness over all generations that they were in. The centre is the best elite of two or more
+    best mean fitness over all generations that they were in. The center is the best elite of two or more
     generations, so that one lucky evaluation does not decide. (In the paper the ten best of a generation are
     evaluated in 30 more episodes instead.) A member is a list of addresses of noise, for any number of
     parameters.
 
     Args:
-        x0: centre of the first generation, shape (dimension,).
+        x0: center of the first generation, shape (dimension,).
         population: members per generation, including the elites.
         sigma: standard deviation of a mutation: a number, a schedule, or its text.
         parents: members that have children (T in the paper); None means a twentieth, at least 2.
@@ -78,7 +78,7 @@ class DeepGA(Strategy):
             drawn = hash64(self.seed, int(Stream.STRATEGY), self.generation, numbers) % len(self._breeding)
             bred = [self._breeding[int(place)] for place in drawn]
         else:
-            bred = [()] * len(numbers)  # the initial centre
+            bred = [()] * len(numbers)  # the initial center
         children = [
             (*genome, Mutation(self.generation, int(number), self.sigma))
             for genome, number in zip(bred, numbers, strict=True)

@@ -28,16 +28,16 @@ class DES(AdaptiveStrategy):
 
         ``w = softmax(20 * (1 - sigmoid(12.5 * (r / (n - 1) - 0.5))))``
 
-    so that the better half has nearly equal weights. With members ``centre + sigma * s_i``:
+    so that the better half has nearly equal weights. With members ``center + sigma * s_i``:
 
-        ``centre += lr * sigma * sum_i w_i * s_i``
+        ``center += lr * sigma * sum_i w_i * s_i``
         ``sigma += sigma_lr * (sigma * sqrt(sum_i w_i * s_i**2) - sigma)``
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
-        lr: the step size of the centre: a number, a schedule, or its text.
+        lr: the step size of the center: a number, a schedule, or its text.
         sigma_lr: the step size of the deviations, at most 1.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 

@@ -1,4 +1,4 @@
-"""Base class of strategies with an optimiser of the centre."""
+"""Base class of strategies with an optimizer of the center."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Descent(Common, total=False):
 
 
 class DescentStrategy(Strategy):
-    """A strategy with an optimiser of the centre, which descends ``-gradient + weight_decay * centre``.
+    """A strategy with an optimizer of the center, which descends ``-gradient + weight_decay * center``.
 
     Args:
-        *arguments: initial centre, population, and other positional arguments of the next base class.
-        optimizer: ``adam``, ``sgd``, ``clipup``, or a function that returns a ``torch.optim`` optimiser of
+        *arguments: initial center, population, and other positional arguments of the next base class.
+        optimizer: ``adam``, ``sgd``, ``clipup``, or a function that returns a ``torch.optim`` optimizer of
             its parameters; None means the strategy's default.
-        lr: the optimiser's step size: a number, a schedule, or its text; None means the optimiser's default.
+        lr: the optimizer's step size: a number, a schedule, or its text; None means the optimizer's default.
         momentum: momentum of ``sgd`` and ``clipup``, in [0, 1); None means 0.9.
         weight_decay: pull towards zero, not negative.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
@@ -54,7 +54,7 @@ class DescentStrategy(Strategy):
         self.optimizer = make_optimizer(optimizer or self.usual_optimizer(), self.center, momentum)
 
     def usual_optimizer(self) -> str | OptimizerFactory:
-        """Return the default optimiser."""
+        """Return the default optimizer."""
         return "adam"
 
     @property

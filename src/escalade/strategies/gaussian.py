@@ -1,4 +1,4 @@
-"""Base classes of strategies whose members are the centre plus scaled noise."""
+"""Base classes of strategies whose members are the center plus scaled noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Deviations = float | str | ArrayLike | Tensor
 
 
 class GaussianStrategy(Strategy):
-    """A strategy whose members are the centre plus scaled noise.
+    """A strategy whose members are the center plus scaled noise.
 
     With ``antithetic``, members 2k and 2k + 1 are a mirrored pair: the same noise, added and subtracted.
 
@@ -77,7 +77,7 @@ class AdaptiveStrategy(GaussianStrategy):
     """A Gaussian strategy that adapts ``deviations``, one per parameter, shape (dimension,).
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.

@@ -1,6 +1,6 @@
 """Strategies that also learn from injected points, and from points evaluated one at a time.
 
-Hansen 2011, "Injecting external solutions into CMA-ES", arXiv 1110.4181: a point is a step from the centre,
+Hansen 2011, "Injecting external solutions into CMA-ES", arXiv 1110.4181: a point is a step from the center,
 shortened to at most ``sqrt(n) + 2 n / (n + 2)`` standard deviations, and ranked with the others.
 """
 

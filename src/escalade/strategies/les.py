@@ -37,19 +37,19 @@ Layers = dict[str, tuple[Array, Array]]
 class LES(AdaptiveStrategy):
     """Weigh the members, and set each parameter's step sizes, with networks that were trained on other tasks.
 
-    Members are ``centre + sigma * s_i``. An attention layer over the members computes their weights ``w_i``,
+    Members are ``center + sigma * s_i``. An attention layer over the members computes their weights ``w_i``,
     whose sum is 1, from three features: the rank of the fitness, its z-score, and whether it is the best so
     far. A second network computes two rates in (0, 1) for each parameter. Its inputs are averages of the
     recent moves over three horizons, and the number of the generation:
 
-        ``centre += rate_1 * sigma * sum_i w_i * s_i``
+        ``center += rate_1 * sigma * sum_i w_i * s_i``
         ``sigma += rate_2 * (sqrt(sigma**2 * sum_i w_i * s_i**2 + 1e-8) - sigma)``
 
     Only population and sigma can be set. The networks are sensitive to absolute scale: they were not trained
     on parameters for which 0.1 is a large step, or 100 a small one.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
@@ -85,7 +85,7 @@ class LES(AdaptiveStrategy):
         self.record = max(self.record, float(fitness.max()))
 
     def _rates(self) -> dict[str, Tensor]:
-        """Return the rates in (0, 1) of the centre and of the deviations, each of shape (dimension,)."""
+        """Return the rates in (0, 1) of the center and of the deviations, each of shape (dimension,)."""
         (weight, bias), count = layers()["hidden"], self.paths.shape[1]
         # The generation's number is the same for all parameters, so its part of the sum is computed once.
         shared = np.tanh(self.generation / _TIMES - 1) @ weight[count:] + bias

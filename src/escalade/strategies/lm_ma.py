@@ -30,7 +30,7 @@ class LMMAES(SizedStrategy):
     paper has no such bound, and its rule diverges if members are many and dimensions few.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.

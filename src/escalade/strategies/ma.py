@@ -21,7 +21,7 @@ from escalade.strategies.sized import Matrix
 class MAES(InjectedStrategy, MatrixStrategy):
     """Adapt a matrix ``M``, which transforms noise into steps, along one evolution path.
 
-    Members are ``centre + step_size * M z``. With weights ``w`` of the better half, and
+    Members are ``center + step_size * M z``. With weights ``w`` of the better half, and
     ``s`` the path of the weighted mean noise:
 
         ``M += M (c_1 / 2 * (s s' - I) + c_w / 2 * (sum_i w_i z_i z_i' - I))``
@@ -29,7 +29,7 @@ class MAES(InjectedStrategy, MatrixStrategy):
     Memory is O(dimension**2), and so is the time per member: in 100 dimensions a tenth of CMA-ES's.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.

@@ -18,7 +18,7 @@ _MATRICES = 6
 
 
 class MatrixStrategy(SizedStrategy):
-    """A sized strategy whose members are ``centre + step_size * matrix @ z``, with z standard normal.
+    """A sized strategy whose members are ``center + step_size * matrix @ z``, with z standard normal.
 
     Raises:
         InputError: an argument is invalid, or the matrices would not fit in this host's memory.

@@ -1,4 +1,4 @@
-"""OpenAI-ES, gradient estimates with an optimiser.
+"""OpenAI-ES, gradient estimates with an optimizer.
 
 Salimans, Ho, Chen, Sutskever 2017, "Evolution Strategies as a Scalable Alternative to Reinforcement
 Learning", arXiv 1703.03864.
@@ -18,19 +18,19 @@ from escalade.support.registry import named
 
 
 class OpenAIES(DescentStrategy, GaussianStrategy):
-    """Stochastic gradient ascent on the expected fitness of the centre's Gaussian neighbourhood.
+    """Stochastic gradient ascent on the expected fitness of the center's Gaussian neighborhood.
 
-    With utilities ``u_i`` of members ``centre + sigma * eps_i``, the gradient is estimated as
-    ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 1, mirrored sampling of section 2.1). The optimiser
-    descends ``-gradient + weight_decay * centre``.
+    With utilities ``u_i`` of members ``center + sigma * eps_i``, the gradient is estimated as
+    ``1 / (n * sigma) * sum_i u_i * eps_i`` (algorithm 1, mirrored sampling of section 2.1). The optimizer
+    descends ``-gradient + weight_decay * center``.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, even: two for each direction.
         sigma: standard deviation of the noise: a number, a schedule (a function of the generation's number,
             counted from 0), or a text for :func:`escalade.strategies.schedules.parse`.
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).
-        **descent: optimiser settings and common keywords of :class:`DescentStrategy`.
+        **descent: optimizer settings and common keywords of :class:`DescentStrategy`.
 
     Raises:
         InputError: an argument is invalid; the message names it.

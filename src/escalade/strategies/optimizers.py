@@ -1,10 +1,10 @@
-"""Optimisers of the centre for gradient strategies.
+"""Optimizers of the center for gradient strategies.
 
-Each of the named ones is a few tensors and one ``step``. They are not ``torch.optim`` optimisers, because the
+Each of the named ones is a few tensors and one ``step``. They are not ``torch.optim`` optimizers, because the
 first method call on one of those imports ``torch._dynamo``, which takes longer than a short training. Adam
 therefore calls the kernel behind ``torch.optim.Adam(fused=True)`` directly, although its name is private.
-Torch's public functions would need several passes over the centre, and round differently.
-A user's own ``torch.optim`` optimiser works too, through
+Torch's public functions would need several passes over the center, and round differently.
+A user's own ``torch.optim`` optimizer works too, through
 :class:`escalade.strategies.center_optimizer.TorchOptimizer`.
 """
 
@@ -60,13 +60,13 @@ class Adam(CenterOptimizer):
 
 
 class SGD(CenterOptimizer):
-    """``v = momentum * v + (1 - momentum) * descent``, then ``centre -= lr * v``.
+    """``v = momentum * v + (1 - momentum) * descent``, then ``center -= lr * v``.
 
     The velocity is a mean of descents from the first step on, as in the code of Salimans et al. 2017.
     ``torch.optim.SGD`` with ``dampening=momentum`` does not scale the first descent.
 
     Args:
-        params: one tensor, the centre.
+        params: one tensor, the center.
         lr: default step size, for a strategy without its own ``lr``.
         momentum: in [0, 1).
     """
@@ -87,11 +87,11 @@ class ClipUp(CenterOptimizer):
 
     Toklu, Liskowski, Srivastava 2020, "ClipUp: A Simple and Powerful Optimizer for Distribution-based Policy
     Evolution", arXiv 2008.02387, algorithm 2: ``v = clip(momentum * v - lr * g / |g|, max_speed)``, then
-    ``centre += v``, where ``clip`` shortens a vector that is longer than ``max_speed`` to that length. A
+    ``center += v``, where ``clip`` shortens a vector that is longer than ``max_speed`` to that length. A
     descent of zero has no direction and adds nothing to the velocity.
 
     Args:
-        params: one tensor, the centre.
+        params: one tensor, the center.
         lr: default step size, a distance in parameter space, for a strategy without its own ``lr``.
         momentum: in [0, 1).
         max_speed: the longest step; None means ``2 * lr``, the paper's advice, and follows a schedule of
@@ -132,28 +132,28 @@ class ClipUp(CenterOptimizer):
 
 
 OptimizerFactory = Callable[[Iterable[Tensor]], torch.optim.Optimizer | CenterOptimizer]
-"""A function from parameters to their optimiser, such as ``partial(torch.optim.AdamW, lr=0.01)``."""
+"""A function from parameters to their optimizer, such as ``partial(torch.optim.AdamW, lr=0.01)``."""
 
 NAMED: Final[dict[str, Callable[..., CenterOptimizer]]] = {
     "adam": Adam,
     "sgd": SGD,
     "clipup": ClipUp,
 }
-"""Optimisers by name."""
+"""Optimizers by name."""
 
 
 def make_optimizer(
     optimizer: str | OptimizerFactory, center: Tensor, momentum: float | None = None
 ) -> CenterOptimizer:
-    """Create the optimiser of ``center`` from a strategy's argument ``optimizer``.
+    """Create the optimizer of ``center`` from a strategy's argument ``optimizer``.
 
     Args:
-        optimizer: a name from :data:`NAMED`, or a function that returns an optimiser.
-        center: the tensor to optimise.
+        optimizer: a name from :data:`NAMED`, or a function that returns an optimizer.
+        center: the tensor to optimize.
         momentum: momentum of ``sgd`` and ``clipup``, in [0, 1); None means their default.
 
     Raises:
-        InputError: ``optimizer`` is neither a known name nor a function that returns an optimiser, or
+        InputError: ``optimizer`` is neither a known name nor a function that returns an optimizer, or
             ``momentum`` does not apply to it.
     """
     factory: Any = named("optimizer", optimizer, NAMED) if isinstance(optimizer, str) else optimizer

@@ -26,27 +26,27 @@ from escalade.support.registry import named
 
 
 class PGPE(DescentStrategy, AdaptiveStrategy):
-    """Gradient ascent on the centre and on every parameter's standard deviation.
+    """Gradient ascent on the center and on every parameter's standard deviation.
 
-    With utilities ``u+`` and ``u-`` of the ends of ``n / 2`` mirrored pairs ``centre ± d``, and
+    With utilities ``u+`` and ``u-`` of the ends of ``n / 2`` mirrored pairs ``center ± d``, and
     their mean ``b``, the gradients are the means over the pairs of
 
-        ``d * (u+ - u-) / 2``                                           (of the centre)
+        ``d * (u+ - u-) / 2``                                           (of the center)
         ``((u+ + u-) / 2 - b) * (d**2 - sigma**2) / sigma``             (of the deviations)
 
-    The optimiser descends ``-gradient + weight_decay * centre``. The default is ClipUp with the paper's rule,
+    The optimizer descends ``-gradient + weight_decay * center``. The default is ClipUp with the paper's rule,
     by the radius of the first population: ``|sigma| = 15 * max_speed`` and ``lr = max_speed / 2``. The
     deviations take a plain step of ``sigma_lr``, which changes each of them by at most the fraction
     ``max_change``.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, even: two for each direction.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         sigma_lr: the step size of the deviations: a number, a schedule, or its text.
         max_change: the largest change of a deviation in a generation, as a fraction of itself.
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).
-        **descent: optimiser settings and common keywords of :class:`DescentStrategy`.
+        **descent: optimizer settings and common keywords of :class:`DescentStrategy`.
 
     Raises:
         InputError: an argument is invalid; the message names it.

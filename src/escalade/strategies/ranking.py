@@ -43,7 +43,7 @@ def share_ties(by_rank: Array, fitness: Array) -> Array:
 def log_weights(population: int, parents: int | None = None) -> Array:
     """Return the weights from the best to the worst member, shape (population,); their sum is 1.
 
-    They are ``ln(n + 1/2) - ln(rank)`` for the best floor(n), normalised, and 0 for the others, where n is
+    They are ``ln(n + 1/2) - ln(rank)`` for the best floor(n), normalized, and 0 for the others, where n is
     ``parents`` or else half of the population (Hansen 2016, arXiv 1604.00772, eq. 49 and 53).
     """
     most = population / 2 if parents is None else parents

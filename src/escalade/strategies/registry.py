@@ -45,7 +45,7 @@ STRATEGIES: Final[dict[str, StrategyEntry]] = {
     "openai-es": StrategyEntry(
         "escalade.strategies.openai_es:OpenAIES",
         paper="Salimans et al. 2017",
-        use="networks; any optimiser of `torch.optim`, and `ClipUp`",
+        use="networks; any optimizer of `torch.optim`, and `ClipUp`",
         options=frozenset({"lr"}),
     ),
     "ars": StrategyEntry(

@@ -21,7 +21,7 @@ class Result:
     """Result of an ask-and-tell search so far.
 
     Fitness has the user's sign. ``best`` is the best member so far, shape (dimension,), and ``best_fitness``
-    its fitness; before the first ``tell`` they are the centre and NaN. ``center`` is the current centre,
+    its fitness; before the first ``tell`` they are the center and NaN. ``center`` is the current center,
     often the better solution if fitness is noisy. ``history`` holds the best and the mean fitness of each
     generation, shape (generations, 2).
     """

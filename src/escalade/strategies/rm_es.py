@@ -19,22 +19,22 @@ from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.tensors import Start
 from escalade.support.numbers import whole_number
 
-_TARGET = 0.3  # q*: target of the normalised rise of the parents' ranks
+_TARGET = 0.3  # q*: target of the normalized rise of the parents' ranks
 _RATE = 0.3  # c_s
 
 
 class RMES(SizedStrategy):
-    """Search farther along a few stored paths of the centre, and adapt the step size by ranks.
+    """Search farther along a few stored paths of the center, and adapt the step size by ranks.
 
     With ``c = 1 / (3 * sqrt(dimension) + 5)`` and the paths ``p_1`` (the oldest) to ``p_m``, members have the
     covariance ``(1 - c)**m * I + c * sum_i (1 - c)**(m - i) * p_i p_i'``. The step size grows if this
     generation's better half outranks the last one's. Time and memory are O(dimension) per member.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: initial step size.
-        paths: number of stored paths (m). A new path replaces the oldest or, if two neighbours are at most
+        paths: number of stored paths (m). A new path replaces the oldest or, if two neighbors are at most
             ``dimension`` generations apart, the later one of the closest two.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 

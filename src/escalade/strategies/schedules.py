@@ -134,7 +134,7 @@ def _checked(schedule: Schedule, name: str, zero: bool, generation: int) -> floa
 
 
 SMALLEST_SIGMA = 1e-8
-"""Smallest value of a sigma schedule, so that members differ from the centre."""
+"""Smallest value of a sigma schedule, so that members differ from the center."""
 
 
 def parse_sigma(value: Rate, name: str = "sigma") -> Schedule:

@@ -23,11 +23,11 @@ from escalade.support.arrays import precision
 class SepCMAES(AdaptiveStrategy):
     """Adapt a step size and one variance per parameter along two evolution paths.
 
-    Members are ``centre + step_size * sqrt(variances) * z``, with time and memory O(dimension). The
+    Members are ``center + step_size * sqrt(variances) * z``, with time and memory O(dimension). The
     learning rate of the covariance is ``(dimension + 2) / 3`` times that of full CMA-ES.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.

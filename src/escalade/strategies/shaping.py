@@ -88,8 +88,8 @@ def usable_number(value: float) -> bool:
 def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:
     """Replace fitness that is not :func:`usable` by the worst usable one; also return the affected members.
 
-    A diverged simulation must neither corrupt the centre nor look good. If no member is usable, all fitness
-    becomes zero and the centre does not move.
+    A diverged simulation must neither corrupt the center nor look good. If no member is usable, all fitness
+    becomes zero and the center does not move.
     """
     bad = ~usable(fitness)
     if not bad.any():

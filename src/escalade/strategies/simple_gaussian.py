@@ -23,18 +23,18 @@ class SimpleGaussian(AdaptiveStrategy):
 
     With the mean taken over the best fraction ``elite`` of members ``x_i``:
 
-        ``centre += lr * mean(x_i - centre)``
-        ``sigma += sigma_lr * (sqrt(mean((x_i - old centre)**2)) - sigma)``
+        ``center += lr * mean(x_i - center)``
+        ``sigma += sigma_lr * (sqrt(mean((x_i - old center)**2)) - sigma)``
 
-    Deviations are measured from the old centre, so they reflect the elite's steps: they grow along a slope,
+    Deviations are measured from the old center, so they reflect the elite's steps: they grow along a slope,
     whereas those of :class:`~escalade.strategies.cem.CEM` shrink.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
         elite: the fraction of members that are the elite; at least two members.
-        lr: fraction of the way to the elite's mean that the centre moves. A number, a schedule, or its text.
+        lr: fraction of the way to the elite's mean that the center moves. A number, a schedule, or its text.
         sigma_lr: the same for the deviations.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
 

@@ -22,11 +22,11 @@ Matrix = NDArray[np.float64]
 class SizedStrategy(Strategy):
     """A strategy with one step size, a default population, and constants that are computed once.
 
-    Its members are ``centre + step_size * y``, where ``y`` is computed from normal numbers. They are stored
+    Its members are ``center + step_size * y``, where ``y`` is computed from normal numbers. They are stored
     as vectors, not as addresses of noise.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means :meth:`usual_population`.
         sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.
@@ -98,7 +98,7 @@ class SizedStrategy(Strategy):
         return DensePopulation((center + self.step_size * self.draw()[1]).astype(center.dtype))
 
     def move(self, step: NDArray[np.float64]) -> None:
-        """Add ``step_size * step``, shape (dimension,), to the centre."""
+        """Add ``step_size * step``, shape (dimension,), to the center."""
         self.center += torch.from_numpy(self.step_size * step).to(self.center)
 
     def load_state_dict(self, state: State) -> None:

@@ -22,20 +22,20 @@ from escalade.support.registry import named
 
 
 class SNES(AdaptiveStrategy):
-    """Follow the natural gradient of the centre and of the logarithm of each deviation.
+    """Follow the natural gradient of the center and of the logarithm of each deviation.
 
-    With utilities ``u_i`` of members ``centre + sigma * s_i``:
+    With utilities ``u_i`` of members ``center + sigma * s_i``:
 
-        ``centre += lr * sigma * sum_i u_i * s_i``
+        ``center += lr * sigma * sum_i u_i * s_i``
         ``sigma *= exp(sigma_lr / 2 * sum_i u_i * (s_i**2 - 1))``
 
     Utilities are divided by the sum of their absolute values, except those of ``nes``, which need no scaling.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation.
         sigma: initial standard deviations: a positive number, or a vector of shape (dimension,).
-        lr: the step size of the centre: a number, a schedule, or its text.
+        lr: the step size of the center: a number, a schedule, or its text.
         sigma_lr: the step size of the deviations; None means the paper's ``(3 + ln d) / (5 * sqrt(d))`` in d
             dimensions.
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).

@@ -15,7 +15,7 @@ from escalade.storage.tensors import Tensors, with_prefix
 from escalade.support.arrays import holds_numbers, tensor_of
 
 Start = ArrayLike | Tensor
-"""An initial centre, as passed by users."""
+"""An initial center, as passed by users."""
 
 
 def first_center(x0: Start) -> Tensor:

@@ -21,14 +21,14 @@ _MOST = 0.7  # largest relative change of the axis and of each deviation per ste
 class VDCMA(AxisStrategy):
     """Adapt a step size, a deviation for each parameter, and one axis along which the search is longer.
 
-    Members are ``centre + step_size * y`` with ``y`` of covariance ``D (I + v v') D``; D and v follow the
+    Members are ``center + step_size * y`` with ``y`` of covariance ``D (I + v v') D``; D and v follow the
     natural gradient of the better half of the members and of the path. The step size follows the path as in
     CMA-ES, with its own rate. Unlike in the paper, a step changes v and D by at most 0.7 of their lengths,
     and in few dimensions the rates are at least half of CMA-ES's. Time and memory are O(dimension) per
     member.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: initial step size.
         **common: ``seed``, ``direction`` and ``perturbation`` of :class:`Strategy`.

@@ -20,22 +20,22 @@ from escalade.strategies.tensors import Start
 
 
 class XNES(MatrixStrategy):
-    """Follow the natural gradient of the centre, the step size and the shape of the search.
+    """Follow the natural gradient of the center, the step size and the shape of the search.
 
-    Members are ``centre + sigma * B z`` with z standard normal and ``det B = 1``. With utilities ``u_i``
+    Members are ``center + sigma * B z`` with z standard normal and ``det B = 1``. With utilities ``u_i``
     and ``M = sum_i u_i * (z_i z_i' - I)``:
 
-        ``centre += lr * sigma * B sum_i u_i * z_i``
+        ``center += lr * sigma * B sum_i u_i * z_i``
         ``sigma *= exp(sigma_lr / 2 * trace(M) / d)``
         ``B = B expm(shape_lr / 2 * (M - trace(M) / d * I))``
 
     Memory is O(dimension**2), and time O(dimension**3) a generation.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, at least 4; None means ``4 + 3 * ln(dimension)``.
         sigma: initial step size.
-        lr: learning rate of the centre: a number, a schedule, or its text, as the next two.
+        lr: learning rate of the center: a number, a schedule, or its text, as the next two.
         sigma_lr: learning rate of the step size's logarithm; None means the paper's
             ``(9 + 3 ln d) / (5 * d * sqrt(d))`` in d dimensions.
         shape_lr: learning rate of the shape; None means the same.

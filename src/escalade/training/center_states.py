@@ -1,4 +1,4 @@
-"""Normalisers, caps and mean returns of a run's centres, and the best policy so far."""
+"""Normalizers, caps and mean returns of a run's centers, and the best policy so far."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from escalade.strategies.centers import Centers, best_known
 from escalade.strategies.shaping import usable_number
 
 WORTH = "centers.worth"
-"""Name in a checkpoint of each centre's last known mean return, shape (centers,)."""
+"""Name in a checkpoint of each center's last known mean return, shape (centers,)."""
 CAPS = "centers.caps"
-"""Name in a checkpoint of the step cap of each centre's members, shape (centers,), infinite for no cap."""
+"""Name in a checkpoint of the step cap of each center's members, shape (centers,), infinite for no cap."""
 
 
 class CenterStates:
-    """Normaliser, cap and last known mean return of each centre. Most runs have one centre."""
+    """Normalizer, cap and last known mean return of each center. Most runs have one center."""
 
     def __init__(self, first: Normalizer, centers: int, cap: int | None = None) -> None:
         self.normalizers = [first, *(copy.deepcopy(first) for _ in range(centers - 1))]
@@ -30,36 +30,36 @@ class CenterStates:
 
     @property
     def count(self) -> int:
-        """Number of centres."""
+        """Number of centers."""
         return len(self.normalizers)
 
     @property
     def normalizer(self) -> Normalizer:
-        """Normaliser of the drawn centre."""
+        """Normalizer of the drawn center."""
         return self.normalizers[self.drawn]
 
     @property
     def cap(self) -> int | None:
-        """Step cap of the drawn centre's members, or None for no cap."""
+        """Step cap of the drawn center's members, or None for no cap."""
         return self.caps[self.drawn]
 
     def draw(self, strategy: Strategy, number: int) -> None:
-        """Make this centre the one that is measured and updated."""
+        """Make this center the one that is measured and updated."""
         self.drawn = number
         if isinstance(strategy, Centers):
             strategy.drawn = number
 
     def draw_best(self, strategy: Strategy) -> None:
-        """Draw the centre with the largest known mean return."""
+        """Draw the center with the largest known mean return."""
         self.draw(strategy, best_known(self.worth))
 
     def record_mean(self, number: int, mean: float) -> None:
-        """Record the mean return of a centre's latest episodes, unless it is not usable."""
+        """Record the mean return of a center's latest episodes, unless it is not usable."""
         if usable_number(mean):
             self.worth[number] = mean
 
     def tensors(self) -> Tensors:
-        """Return the state to save. A single centre's has the names of its normaliser."""
+        """Return the state to save. A single center's has the names of its normalizer."""
         if self.count == 1:
             return self.normalizer.tensors()
         caps = [np.inf if cap is None else cap for cap in self.caps]
@@ -82,7 +82,7 @@ class CenterStates:
 
 
 Best = tuple[NDArray[np.float32], Normalizer]
-"""Centre, shape (dimension,), and a copy of its normaliser at that time."""
+"""Center, shape (dimension,), and a copy of its normalizer at that time."""
 
 _PREFIX = "best."
 

@@ -22,7 +22,7 @@ def closing_lines(summary: Mapping[str, Any], folder: Path | None, *, again: boo
     mean, std, steps = (summary[name] for name in ("eval_return_mean", "eval_return_std", "env_steps"))
     if mean is not None:
         spent = "" if steps is None else f"{steps:,} steps, "
-        of = f" of centre {summary['eval_center']}" if "eval_center" in summary else ""
+        of = f" of center {summary['eval_center']}" if "eval_center" in summary else ""
         if late := summary.get("updates_since_evaluation"):
             last = updates_of(summary) or late
             of += f" (center of generation {last - late} of {last})"

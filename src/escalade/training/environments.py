@@ -13,7 +13,7 @@ from escalade.envs.pixels.frames import FRAMES, Frames
 from escalade.errors import InputError
 
 _SINGLE_ONLY = (
-    *("wrappers", "fresh_environments", "early_end", "info_keys", "behaviour", "novelty", "reward"),
+    *("wrappers", "fresh_environments", "early_end", "info_keys", "behavior", "novelty", "reward"),
     *FRAMES,
 )
 """Options that batched worlds do not have."""
@@ -36,7 +36,7 @@ def find_environment(config: Config) -> Environment:
         frames=Frames.of(vars(config)),
         early_end=config.early_end,
         info_keys=config.info_keys,
-        behaviour_keys=() if config.behaviour is None else config.behaviour.keys,
+        behavior_keys=() if config.behavior is None else config.behavior.keys,
         device=config.device,
         num_envs=config.num_envs,
         generation=generation_rows(config),
@@ -48,7 +48,7 @@ def find_environment(config: Config) -> Environment:
 
 
 def check_states(config: Config, environment: Environment) -> None:
-    """Check that episodes can start in states of the centre's episode, if the cutoff needs it.
+    """Check that episodes can start in states of the center's episode, if the cutoff needs it.
 
     Raises:
         InputError: The environment's states cannot be saved, or an option is incompatible.

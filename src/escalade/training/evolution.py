@@ -40,19 +40,19 @@ class Evolution(Generic[M]):
     """Result of :func:`evolve`."""
 
     module: M
-    """The module that was passed in, now with the centre's parameters."""
+    """The module that was passed in, now with the center's parameters."""
     eval_return_mean: float
     """Fitness of the module. After an interruption, that of the last evaluation, or NaN without one."""
     center: NDArray[np.float32]
-    """The final centre, shape (dimension,), in the order of ``named_parameters()``."""
+    """The final center, shape (dimension,), in the order of ``named_parameters()``."""
     best: NDArray[np.float32]
-    """Parameters of the run's best member or evaluated centre, shape (dimension,)."""
+    """Parameters of the run's best member or evaluated center, shape (dimension,)."""
     best_return: float
     """Fitness of ``best``. If fitness is noisy, this is partly luck, and ``eval_return_mean`` is fairer."""
     history: History
     """All generations of the run, including those before it was resumed."""
     generations: int
-    """Number of rows of the history. If the last generation met the target, it did not update the centre."""
+    """Number of rows of the history. If the last generation met the target, it did not update the center."""
     stop_reason: str
     """``solved``, ``generations``, ``seconds``, ``callback``, ``stopped`` or ``interrupted``."""
     summary: dict[str, Any]
@@ -104,7 +104,7 @@ def module_spec(
         facts: Options that must be equal when the run is resumed, as plain values.
         engine: Starts the engine that calls the fitness function.
         limits: Limits of the run.
-        eval_every: Generations between evaluations of the centre.
+        eval_every: Generations between evaluations of the center.
         batch: Number of members per call.
         machine: Facts about the machine.
     """

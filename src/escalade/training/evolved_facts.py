@@ -21,7 +21,7 @@ _SAMPLED = 2**16  # numbers of a fixed tensor that enter the digest, about
 
 
 def facts_of(setup: FitnessSetup, strategy: str | StrategyFactory, options: Mapping[str, Any]) -> State:
-    """Return everything that affects the centre as plain values: options, and a digest of the fixed tensors.
+    """Return everything that affects the center as plain values: options, and a digest of the fixed tensors.
 
     Functions are identified by name. A ``functools.partial`` fitness is identified by its function only.
     """

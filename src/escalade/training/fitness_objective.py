@@ -22,11 +22,11 @@ from escalade.perturbation import Population
 from escalade.perturbation.device import device_of
 from escalade.perturbation.factors import member_pieces
 from escalade.policies.population.layout import Layout, Vector, copy_module
-from escalade.rollout.behaviour import check_sizes
+from escalade.rollout.behavior import check_sizes
 from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors, read, write
 from escalade.strategies import Strategy
-from escalade.strategies.novelty import Behaviours, Center, Novelty
+from escalade.strategies.novelty import Behaviors, Center, Novelty
 from escalade.strategies.shaping import usable, usable_number
 from escalade.strategies.tensors import held_center
 from escalade.support.arrays import tensor_of
@@ -42,7 +42,7 @@ BEST = "best"
 
 @dataclass(eq=False)
 class FitnessObjective(Objective):
-    """Calls a fitness function for members and centre, and stores the best parameters of the run."""
+    """Calls a fitness function for members and center, and stores the best parameters of the run."""
 
     setup: FitnessSetup
     """The evolved module, which is not changed here, and its fitness function."""
@@ -73,9 +73,9 @@ class FitnessObjective(Objective):
         self._last_return = math.nan  # of the last evaluation, which may be the final one
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Call fitness for every member. With ``evaluate`` or novelty, also call it for the centre."""
+        """Call fitness for every member. With ``evaluate`` or novelty, also call it for the center."""
         with_center = evaluate or self.novelty is not None
-        found, behaviours, raised = self._run(strategy, strategy.sample(), with_center)
+        found, behaviors, raised = self._run(strategy, strategy.sample(), with_center)
         fitness, center = (found[:-1], found[-1:]) if with_center else (found, found[:0])
         evaluation = self._evaluation(center, raised[-1]) if evaluate else None
         shaped, seen = None, None
@@ -83,10 +83,10 @@ class FitnessObjective(Objective):
         if self.novelty is not None:
             if not usable(fitness).any():
                 raise EnvironmentFailure("fitness raised or returned no usable number for every member")
-            if behaviours is None:
-                raise InputError("novelty needs behaviours; let fitness return (fitness, behaviour)")
-            seen = Center(self.direction * float(center[0]), behaviours[-1], strategy.generation + 1)
-            ranked, columns = self.novelty.shaped(self.direction * fitness, behaviours[:-1], seen)
+            if behaviors is None:
+                raise InputError("novelty needs behaviors; let fitness return (fitness, behavior)")
+            seen = Center(self.direction * float(center[0]), behaviors[-1], strategy.generation + 1)
+            ranked, columns = self.novelty.shaped(self.direction * fitness, behaviors[:-1], seen)
             shaped = self.direction * ranked
         return Outcome(
             fitness=fitness,
@@ -94,7 +94,7 @@ class FitnessObjective(Objective):
             returns=fitness,
             scores=fitness,
             evaluation=evaluation,
-            behaviours=None if behaviours is None else behaviours[: len(fitness)].copy(),
+            behaviors=None if behaviors is None else behaviors[: len(fitness)].copy(),
             raised=raised[: len(fitness)],
             info=tuple(columns.items()),
             further=Counts(eval_episodes=int(with_center and not evaluate)),
@@ -102,17 +102,17 @@ class FitnessObjective(Objective):
         )
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
-        """Call fitness for the centre."""
+        """Call fitness for the center."""
         center, _, raised = self._run(strategy, None, True)
         return self._evaluation(center, raised[-1])
 
     def learn(self, outcome: Outcome) -> None:
-        """Add the centre's behaviour to the archive of a novelty search."""
+        """Add the center's behavior to the archive of a novelty search."""
         if self.novelty is not None:
             self.novelty.learn(outcome.details)
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
-        """Return the best fitness of the members and the centre."""
+        """Return the best fitness of the members and the center."""
         return self._best_in(outcome)[0]
 
     def keep_best(self, strategy: Strategy, outcome: Outcome) -> None:
@@ -138,7 +138,7 @@ class FitnessObjective(Objective):
         return self._room
 
     def _best_in(self, outcome: Outcome) -> tuple[float | None, int | None]:
-        """Return the best usable fitness, or None, and the number of its member, or None for the centre."""
+        """Return the best usable fitness, or None, and the number of its member, or None for the center."""
         signed = np.where(usable(outcome.fitness), self.direction * outcome.fitness, -np.inf)
         member = int(signed.argmax())
         evaluated = math.nan if outcome.evaluation is None else outcome.evaluation.mean
@@ -200,11 +200,11 @@ class FitnessObjective(Objective):
 
     def _run(
         self, strategy: Strategy, population: Population | None, with_center: bool
-    ) -> tuple[Array, Behaviours | None, NDArray[np.object_]]:
-        """Call fitness for the members, then for the centre if ``with_center``.
+    ) -> tuple[Array, Behaviors | None, NDArray[np.object_]]:
+        """Call fitness for the members, then for the center if ``with_center``.
 
         Returns:
-            Their fitness; their behaviours, or None if fitness returns none; and the messages of tolerated
+            Their fitness; their behaviors, or None if fitness returns none; and the messages of tolerated
             exceptions, None for calls without one.
         """
         center = _center_to_call(strategy, population) if with_center else None
@@ -216,20 +216,20 @@ class FitnessObjective(Objective):
         raised = np.array([messages.get(item) for item, part in enumerate(parts) for _ in part], np.object_)
         sizes = {len(row) - 1 for row in rows if len(row) > 1 or not math.isnan(row[0])}
         if 0 in sizes and len(sizes) > 1:
-            raise InputError("fitness returned behaviours for some members only; return one for each member")
+            raise InputError("fitness returned behaviors for some members only; return one for each member")
         check_sizes(sizes)
         fitness = np.array([row[0] for row in rows], dtype=np.float64)
         size = max(sizes, default=0)
         if not size:
             return fitness, None, raised
-        behaviours = np.full((len(rows), size), np.nan, np.float32)  # of calls that failed
+        behaviors = np.full((len(rows), size), np.nan, np.float32)  # of calls that failed
         with np.errstate(over="ignore"):
             for index, row in enumerate(rows):
-                behaviours[index, : len(row) - 1] = row[1:]
-        return fitness, behaviours, raised
+                behaviors[index, : len(row) - 1] = row[1:]
+        return fitness, behaviors, raised
 
     def _evaluation(self, center: Array, raised: str | None) -> Evaluation:
-        """Return the evaluation with the centre's fitness, shape (1,), or its exception's message."""
+        """Return the evaluation with the center's fitness, shape (1,), or its exception's message."""
         evaluation = Evaluation(center, raised=raised, failed=int((~usable(center)).sum()))
         self._last_return = evaluation.mean
         return evaluation
@@ -255,7 +255,7 @@ def read_parameters(path: Path, layout: Layout) -> Vector:
 
 
 def _center_to_call(strategy: Strategy, population: Population | None) -> Any:
-    """Return a copy of the centre for a job, or the population's own, which is sent anyway."""
+    """Return a copy of the center for a job, or the population's own, which is sent anyway."""
     center = strategy.center.detach()
     held = held_center(population, center)
     if held is not None:
@@ -270,7 +270,7 @@ def _module_of(like: nn.Module, layout: Layout, center: Tensor) -> nn.Module:
 
 
 def _center(strategy: Strategy) -> Vector:
-    """Return a copy of the centre, in a memory-mapped file if it is large."""
+    """Return a copy of the center, in a memory-mapped file if it is large."""
     return _filed(strategy, [strategy.center.detach()])
 
 

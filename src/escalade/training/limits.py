@@ -69,7 +69,7 @@ class Limits:
     env_steps: int | None = None
     seconds: float | None = None
     target_return: float | None = None
-    """Mean return that evaluations of the unperturbed policy must reach; from above when minimising."""
+    """Mean return that evaluations of the unperturbed policy must reach; from above when minimizing."""
     target_patience: int = 1
     """Number of consecutive evaluations that must reach the target."""
 

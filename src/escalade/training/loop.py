@@ -27,7 +27,7 @@ from escalade.training.rows import Callback, View, make_row, rank_center
 from escalade.training.saving import Saver
 
 _PROBED = "probed"
-"""Kind of note in a checkpoint which marks a run that was probed for irreproducible behaviour."""
+"""Kind of note in a checkpoint which marks a run that was probed for irreproducible behavior."""
 
 
 @dataclass(eq=False)
@@ -35,12 +35,12 @@ class Loop:
     """One run: in each generation ask the strategy, measure its members, tell it, record and save."""
 
     objective: Objective
-    """Measures members and the centre."""
+    """Measures members and the center."""
     strategy: Strategy
-    """Proposes members, and updates the centre."""
+    """Proposes members, and updates the center."""
     limits: Limits
     eval_every: int
-    """Generations between evaluations of the centre; 0 evaluates it only at the end."""
+    """Generations between evaluations of the center; 0 evaluates it only at the end."""
     interrupts: Interrupts
     """Signals that end the run."""
     recorders: Sequence[Recorder] = ()
@@ -55,7 +55,7 @@ class Loop:
     def __post_init__(self) -> None:
         self.progress = Progress()
         self._cut = False  # True if the time limit was reached during a generation
-        self._behaviours: NDArray[np.float32] | None = None  # of the last generation's members
+        self._behaviors: NDArray[np.float32] | None = None  # of the last generation's members
         self.notes = Notes(self.recorders, self.progress, self.objective, self.saver.folder, self.warn)
         self.deadline = Pace(self.limits, self.notes.add)  # the objective's engine calls it while it waits
 
@@ -107,7 +107,7 @@ class Loop:
             self._abandon_generation(time.monotonic() - began)
             return None
         self._report(outcome, failed)
-        if not solved:  # a confirmed centre must not change
+        if not solved:  # a confirmed center must not change
             self.strategy.tell(outcome.fitness if outcome.shaped is None else outcome.shaped)
             self.objective.learn(outcome)
         counts = outcome.counts + Counts(seconds=time.monotonic() - began, failed=len(failed))
@@ -235,7 +235,7 @@ class Loop:
     def _record(
         self, outcome: Outcome, judged: Evaluation | None, scales: tuple[float, float], seconds: float
     ) -> Row:
-        self._behaviours = outcome.behaviours
+        self._behaviors = outcome.behaviors
         rank, fitness, center = rank_center(outcome, self.objective.direction)
         if outcome.evaluation is not None and not self.progress.solved:
             self.notes.explain_rank(self.progress.rows, fitness, center)
@@ -250,10 +250,10 @@ class Loop:
         if not self.callbacks:
             return None
         center = self.strategy.center.detach().clone()
-        if self._behaviours is not None:
-            self._behaviours.flags.writeable = False
+        if self._behaviors is not None:
+            self._behaviors.flags.writeable = False
         maker = self.objective.module_maker(center)
-        view = View(row, center, self.progress.best_return, maker, self._behaviours)
+        view = View(row, center, self.progress.best_return, maker, self._behaviors)
         with self._save_on_failure():
             results = [callback(view) for callback in self.callbacks]  # all are called, even if one stops
         if "stopped" in results:
@@ -266,7 +266,7 @@ class Loop:
             self.objective.write_best()
 
     def _evaluate_at_end(self) -> bool:
-        """Evaluate the final centre. Return False if interrupted; a resumed run then evaluates it."""
+        """Evaluate the final center. Return False if interrupted; a resumed run then evaluates it."""
         seconds = self.limits.seconds_for_last_evaluation(self.progress, cut=self._cut)
         try:
             with self.deadline.within(seconds):

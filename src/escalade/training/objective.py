@@ -28,7 +28,7 @@ class Evaluation:
     member_fitness: float | None = None
     """Fitness that the unperturbed policy would have as a member, or None if it is the mean return."""
     further: Counts = Counts()
-    """Counts of other centres' episodes."""
+    """Counts of other centers' episodes."""
     raised: str | None = None
     """Message of one tolerated exception of its episodes, or None if there was no exception."""
     failed: int = 0
@@ -81,10 +81,10 @@ class Outcome:
     """Suggestions by kind. A run prints each kind once."""
     info: tuple[tuple[str, float | None], ...] = ()
     """See :attr:`escalade.recorders.Row.info`."""
-    behaviours: NDArray[np.float32] | None = None
-    """Mean behaviour of each member's episodes, shape (population, size), or None if none is configured."""
+    behaviors: NDArray[np.float32] | None = None
+    """Mean behavior of each member's episodes, shape (population, size), or None if none is configured."""
     further: Counts = Counts()
-    """Counts of the centre's episodes that are not part of the evaluation."""
+    """Counts of the center's episodes that are not part of the evaluation."""
     details: Any = None
     """Private data of the objective for :meth:`Objective.learn`."""
 
@@ -101,7 +101,7 @@ class Outcome:
 
 
 class Objective(Protocol):
-    """Evaluates members and the centre, and stores its own state, such as a normaliser.
+    """Evaluates members and the center, and stores its own state, such as a normalizer.
 
     All results must be functions of the strategy's state, of the objective's :meth:`state` and of the run's
     seed. Runs with the same seed are then bit-identical.
@@ -121,7 +121,7 @@ class Objective(Protocol):
     """Advice for a generation whose members all have the same fitness; may be empty."""
 
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
-        """Evaluate the generation's members, and with ``evaluate`` the centre.
+        """Evaluate the generation's members, and with ``evaluate`` the center.
 
         Raises:
             EnvironmentFailure: The environment or the fitness function raised.
@@ -130,15 +130,15 @@ class Objective(Protocol):
         ...
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
-        """Evaluate a centre again whose ``evaluation`` met the target, because that may have been luck."""
+        """Evaluate a center again whose ``evaluation`` met the target, because that may have been luck."""
         return evaluation
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
-        """Evaluate the final centre. With several centres, evaluate all, and leave the best one drawn."""
+        """Evaluate the final center. With several centers, evaluate all, and leave the best one drawn."""
         ...
 
     def settle(self, strategy: Strategy) -> None:
-        """With several centres, draw the best known one."""
+        """With several centers, draw the best known one."""
         return
 
     def learn(self, outcome: Outcome) -> None:
@@ -178,7 +178,7 @@ class Objective(Protocol):
         ...
 
     def save_module(self, strategy: Strategy) -> None:
-        """Write the centre's policy or module into the run folder, if there is one."""
+        """Write the center's policy or module into the run folder, if there is one."""
         ...
 
     def state(self) -> tuple[Tensors, State]:
@@ -195,5 +195,5 @@ class Objective(Protocol):
 
 
 def copy_of_center(strategy: Strategy) -> NDArray[Any]:
-    """Return a copy of the centre, shape (dimension,), on the CPU. The strategy changes its own in place."""
+    """Return a copy of the center, shape (dimension,), on the CPU. The strategy changes its own in place."""
     return strategy.center.detach().to("cpu", copy=True).numpy()

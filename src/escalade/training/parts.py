@@ -27,7 +27,7 @@ from escalade.policies.normalizer import Normalizer
 from escalade.policies.policy import Policy, architecture_of
 from escalade.policies.population.torch_network import TorchNetwork
 from escalade.rollout.batches import Batches, batch_steps
-from escalade.rollout.behaviour import Behaviour
+from escalade.rollout.behavior import Behavior
 from escalade.rollout.episodes import EpisodeJob, Episodes, episode_steps
 from escalade.rollout.reference import reference_batch
 from escalade.rollout.rewards import Reward
@@ -50,19 +50,19 @@ class Parts:
     start: NDArray[np.float32]
     perturbation: NoiseSource
     further_starts: Sequence[NDArray[np.float32]] = ()
-    """Start points of the centres after the first."""
+    """Start points of the centers after the first."""
     reward: Reward | None = None
     """Transform of the rewards that fitness sums, or None for the rewards themselves."""
     normalizer: Normalizer | None = None
-    """Normaliser of the policy that the run starts from, or None if it starts from scratch."""
-    behaviour: Behaviour | None = None
-    """Behaviour of an episode, or None if none is recorded."""
+    """Normalizer of the policy that the run starts from, or None if it starts from scratch."""
+    behavior: Behavior | None = None
+    """Behavior of an episode, or None if none is recorded."""
     unlimited: bool = False
     """True if the environment has no step limit of its own."""
 
     @property
     def normalizes_images(self) -> bool:
-        """True if observations are images that are normalised by running mean and deviation."""
+        """True if observations are images that are normalized by running mean and deviation."""
         return is_image(self.environment.observation_space) and len(self.policy.observation_mean) > 0
 
     def has_own_network(self, config: Config) -> bool:
@@ -92,7 +92,7 @@ class Parts:
             config.action_noise,
             self.normalizes_images,
             self.reward,
-            self.behaviour,
+            self.behavior,
         )
         return start_engine(
             config.engine,
@@ -144,7 +144,7 @@ def make_policy(config: Config, environment: Environment, network: nn.Module | N
 def _normalizes_images(config: Config, space: Space[Any], architecture: dict[str, Any]) -> bool:
     """Return the option's value.
 
-    By default, normalise small images if the network flattens them. Small images may have any range of
+    By default, normalize small images if the network flattens them. Small images may have any range of
     values: MiniGrid's go up to 10, which is almost 0 when divided by 255.
     """
     if config.normalize_observations is not None:
@@ -154,12 +154,12 @@ def _normalizes_images(config: Config, space: Space[Any], architecture: dict[str
 
 
 def _set_reference(config: Config, environment: Environment, actions: ActionMap, network: nn.Module) -> None:
-    """Set the reference batch of a network with virtual batch normalisation, from random play."""
+    """Set the reference batch of a network with virtual batch normalization, from random play."""
     if not isinstance(network, Chain) or network.reference is None:
         return
     if config.normalize_observations:
         raise InputError(
-            f"`policy` {config.policy} normalises by its reference batch; remove `normalize_observations`"
+            f"`policy` {config.policy} normalizes by its reference batch; remove `normalize_observations`"
         )
     frames = len(network.reference)
     batch = torch.from_numpy(reference_batch(environment, actions, config.seed, frames))
@@ -173,9 +173,9 @@ def make_parts(config: Config, network: nn.Module | None = None) -> Parts:
     policy = make_policy(config, environment, network)
     start = to_vector(policy.network)
     noise = _noise(config, environment.device, layout_of(policy.network).held_shapes)
-    behaviour = None if config.behaviour is None else config.behaviour.found(environment)
+    behavior = None if config.behavior is None else config.behavior.found(environment)
     further = [start if network is not None else _start(config, policy, seed) for seed in _seeds(config)[1:]]
-    return Parts(environment, policy, start, noise, further, config.reward, behaviour=behaviour)
+    return Parts(environment, policy, start, noise, further, config.reward, behavior=behavior)
 
 
 def _noise(config: Config, device: str, shapes: tuple[tuple[int, ...], ...]) -> NoiseSource:
@@ -186,8 +186,8 @@ def _noise(config: Config, device: str, shapes: tuple[tuple[int, ...], ...]) -> 
 
 
 def _seeds(config: Config) -> list[int]:
-    """Return a seed for each centre. The first has the run's seed."""
-    further = seeds(config.seed, Stream.CENTER, np.arange(1, config.centres))
+    """Return a seed for each center. The first has the run's seed."""
+    further = seeds(config.seed, Stream.CENTER, np.arange(1, config.centers))
     return [config.seed, *further.tolist()]
 
 
@@ -201,7 +201,7 @@ def _start(config: Config, policy: Policy, seed: int) -> NDArray[np.float32]:
 def make_search(config: Config, parts: Parts) -> Strategy:
     """Return the config's strategy.
 
-    Several centres have one strategy each, with its own seed and start.
+    Several centers have one strategy each, with its own seed and start.
 
     Raises:
         InputError: See :func:`make_strategy`.
@@ -215,7 +215,7 @@ def make_search(config: Config, parts: Parts) -> Strategy:
 
 
 def make_strategy(config: Config, start: NDArray[np.float32], noise: NoiseSource) -> Strategy:
-    """Return the config's strategy with its centre at ``start``, shape (dimension,).
+    """Return the config's strategy with its center at ``start``, shape (dimension,).
 
     Options that are None have the strategy's own defaults. A user's strategy receives the options that its
     constructor accepts.

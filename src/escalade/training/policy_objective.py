@@ -45,7 +45,7 @@ FROZEN = "frozen."
 
 @dataclass(eq=False)
 class PolicyObjective(Objective):
-    """Runs the episodes of members and centre, and updates the normaliser and the step cap."""
+    """Runs the episodes of members and center, and updates the normalizer and the step cap."""
 
     config: Config
     parts: Parts
@@ -77,9 +77,9 @@ class PolicyObjective(Objective):
     def measure(self, strategy: Strategy, *, evaluate: bool) -> Outcome:
         """Run a generation's episodes.
 
-        Add populations until the config's minimum size is reached. In a novelty search, the centre plays as
+        Add populations until the config's minimum size is reached. In a novelty search, the center plays as
         many episodes as a member in each generation, the first of the evaluation's. It plays one episode if
-        members start in states of the centre's episode.
+        members start in states of the center's episode.
         """
         if self.centers.count > 1 and self.novelty is not None:
             drawn = self.novelty.draw(self.centers.count, strategy.generation, self.config.seed)
@@ -109,15 +109,15 @@ class PolicyObjective(Objective):
         evaluation = self._evaluation(strategy, center[:evaluations]) if evaluate else None
         info = self._info(strategy, trained.infos, evaluated.infos)  # raises for a key that no info has
         fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
-        behaviours = None if self.parts.behaviour is None else trained.mean_behaviours(size)
+        behaviors = None if self.parts.behavior is None else trained.mean_behaviors(size)
         shaped, seen, columns = None, None, dict[str, float | None]()
         further_steps = int(episodes.lengths[job.training_items + evaluations : job.items].sum())
         if self.parts.policy.actions.draws:
             deterministic = self._failed_as_worst(episodes[job.drawn_items : job.items]).returns
             columns[DETERMINISTIC] = float(deterministic.mean()) if best else None
-        if self.novelty is not None and behaviours is not None and usable(trained.scores).any():
+        if self.novelty is not None and behaviors is not None and usable(trained.scores).any():
             seen = self._measured_center(strategy, center[: self._archived])
-            shaped, of_novelty = self.novelty.shaped(fitness, behaviours, seen)
+            shaped, of_novelty = self.novelty.shaped(fitness, behaviors, seen)
             columns |= of_novelty
             if self.centers.count > 1:
                 columns[CENTER] = seen.number
@@ -132,13 +132,13 @@ class PolicyObjective(Objective):
             hints=self._hints.after(job, episodes, trained, evaluation),
             env_steps=int(trained.lengths.sum()),
             info=(*info, *columns.items()),
-            behaviours=behaviours,
+            behaviors=behaviors,
             further=Counts(eval_episodes=job.evaluations - evaluations, eval_steps=further_steps),
             details=(job, trained, evaluated if evaluate else self._failed_as_worst(center), seen),
         )
 
     def confirm(self, strategy: Strategy, evaluation: Evaluation) -> Evaluation:
-        """Evaluate the centre in fresh episodes: in 20, then in 80 more if the target is still possible.
+        """Evaluate the center in fresh episodes: in 20, then in 80 more if the target is still possible.
 
         The target is impossible if the mean of all 100 would miss it even if each of the 80 had the best
         return seen so far. A target is never confirmed by the first 20 alone.
@@ -153,7 +153,7 @@ class PolicyObjective(Objective):
         return self._evaluation(strategy, played)
 
     def evaluate(self, strategy: Strategy) -> Evaluation:
-        """Evaluate the centre in fresh episodes. Several centres are evaluated in the same episodes."""
+        """Evaluate the center in fresh episodes. Several centers are evaluated in the same episodes."""
         found: list[Evaluation] = []
         try:
             for number in range(self.centers.count):
@@ -167,11 +167,11 @@ class PolicyObjective(Objective):
         return replace(best, further=sum((other.counts for other in found), start=Counts()))
 
     def settle(self, strategy: Strategy) -> None:
-        """With several centres, draw the best known one."""
+        """With several centers, draw the best known one."""
         self.centers.draw_best(strategy)
 
     def learn(self, outcome: Outcome) -> None:
-        """Merge the members' observations into the normaliser, and update cap, score and novelty archive."""
+        """Merge the members' observations into the normalizer, and update cap, score and novelty archive."""
         job, trained, shown, center = outcome.details
         if job.normalization is not None:
             # Without episodes that failed or diverged, whose last observations may be extreme.
@@ -196,7 +196,7 @@ class PolicyObjective(Objective):
         return notes
 
     def learnt(self) -> list[Array]:
-        """Return the normaliser's count, mean and sum of squares, and the score's state."""
+        """Return the normalizer's count, mean and sum of squares, and the score's state."""
         return [*self.centers.normalizer.tensors().values(), *self.score.tensors().values()]
 
     def best_of(self, strategy: Strategy, outcome: Outcome) -> float | None:
@@ -224,11 +224,11 @@ class PolicyObjective(Objective):
         return f"member {whole.member(episode)} (episode seed {seed})"
 
     def module_maker(self, center: Tensor) -> Callable[[], Policy]:
-        """Return a function that creates policies with these parameters and the current normaliser."""
+        """Return a function that creates policies with these parameters and the current normalizer."""
         return partial(_policy_of, self.parts.policy, center, self.normalization)
 
     def save_module(self, strategy: Strategy) -> None:
-        """Write policy.safetensors, and the folder centres if there are several."""
+        """Write policy.safetensors, and the folder centers if there are several."""
         if self.folder is None:
             return
         drawn = self.centers.drawn
@@ -239,7 +239,7 @@ class PolicyObjective(Objective):
         self._policy(strategy).save(self.folder.policy)
 
     def state(self) -> tuple[Tensors, State]:
-        """Return normaliser, cap, best policy, frozen parameters and config."""
+        """Return normalizer, cap, best policy, frozen parameters and config."""
         policy = self.parts.policy
         frozen = {FROZEN + name: value for name, value in frozen_state(policy.network).items()}
         config = {name: value for name, value in asdict(self.config).items() if value is not None}
@@ -253,7 +253,7 @@ class PolicyObjective(Objective):
         }
 
     def load_state(self, tensors: Tensors, state: State) -> None:
-        """Restore normaliser, cap and best policy."""
+        """Restore normalizer, cap and best policy."""
         self.centers.load(tensors, state["strategy"].get("drawn", 0), state["cap"])
         self.score.load(tensors)
         if self.novelty is not None:
@@ -263,19 +263,19 @@ class PolicyObjective(Objective):
 
     @property
     def normalization(self) -> Normalization | None:
-        """Normalisation of this generation's observations."""
+        """Normalization of this generation's observations."""
         return self._normalization(self.centers.normalizer)
 
     def _normalization(self, normalizer: Normalizer) -> Normalization | None:
         return normalizer.snapshot_if(self.config.normalize_observations, self.config.largest_observation)
 
     def _measured_center(self, strategy: Strategy, episodes: Episodes) -> Center:
-        """Return the centre's fitness and behaviour in ``episodes``."""
-        fitness, behaviour = self._fitness_of_center(strategy, episodes), episodes.mean_behaviours(1)[0]
-        return Center(fitness, behaviour, strategy.generation + 1, self.centers.drawn)
+        """Return the center's fitness and behavior in ``episodes``."""
+        fitness, behavior = self._fitness_of_center(strategy, episodes), episodes.mean_behaviors(1)[0]
+        return Center(fitness, behavior, strategy.generation + 1, self.centers.drawn)
 
     def _play(self, strategy: Strategy, episodes: int, before: int = 0) -> Episodes:
-        """Run ``episodes`` of this generation's fresh episodes of the centre, after the first ``before``."""
+        """Run ``episodes`` of this generation's fresh episodes of the center, after the first ``before``."""
         what = {"evaluation_stream": Stream.CONFIRMATION, "first_evaluation": before}
         return self._run(self._job(strategy, evaluations=episodes, **what))
 
@@ -308,7 +308,7 @@ class PolicyObjective(Objective):
         return list(zip(columns, means, strict=True))
 
     def _comparable(self, job: EpisodeJob, evaluated: Episodes) -> bool:
-        """Return True if the members' cap would not have cut the centre's episodes."""
+        """Return True if the members' cap would not have cut the center's episodes."""
         return job.cap is None or (not job.along and bool((evaluated.lengths <= job.cap).all()))
 
     def _too_small(self, trained: Episodes) -> bool:

@@ -38,11 +38,11 @@ class Progress:
     """Counts, the last and the best evaluation, and confirmations of the target."""
 
     generation: int = 0
-    """Number of updates of the centre."""
+    """Number of updates of the center."""
     updates: Counts = Counts()
-    """Counts of the generations that updated the centre."""
+    """Counts of the generations that updated the center."""
     solving: Counts | None = None
-    """Counts of the generation that met the target. It does not update the centre."""
+    """Counts of the generation that met the target. It does not update the center."""
     target_streak: int = 0
     """Number of consecutive evaluations that met the target."""
     tries: int = 0
@@ -56,9 +56,9 @@ class Progress:
     eval_failed: int = 0
     """Failed episodes of the last evaluation, which count as the worst of the others."""
     evaluated: int | None = None
-    """Number of updates of the centre at the last evaluation."""
+    """Number of updates of the center at the last evaluation."""
     eval_center: int | None = None
-    """Number of the centre of the last evaluation, in a run with several."""
+    """Number of the center of the last evaluation, in a run with several."""
     best_return: float | None = None
     best_generation: int | None = None
     notes: dict[str, int] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Progress:
         return self.generation + self.solved
 
     def count(self, counts: Counts, *, solved: bool) -> None:
-        """Add a generation: one that met the target if ``solved``, else an update of the centre."""
+        """Add a generation: one that met the target if ``solved``, else an update of the center."""
         if solved:
             self.solving = counts
         else:

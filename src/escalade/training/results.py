@@ -15,7 +15,7 @@ from escalade.training.loop import Loop
 
 
 def updates_of(summary: Mapping[str, Any]) -> int | None:
-    """Return the updates of the centre in a finished run: its generations, less one if it was solved."""
+    """Return the updates of the center in a finished run: its generations, less one if it was solved."""
     generations = summary.get("generations")
     return generations - bool(summary.get("solved")) if isinstance(generations, int) else None
 
@@ -61,14 +61,14 @@ def summarize(loop: Loop, reason: str, what: Mapping[str, Any], where: Mapping[s
 
 
 def _centers(loop: Loop) -> dict[str, Any]:
-    """Return the numbers of the centre in policy.safetensors and of the one evaluated last, of several."""
+    """Return the numbers of the center in policy.safetensors and of the one evaluated last, of several."""
     if not isinstance(loop.strategy, Centers):
         return {}
     return {"center": loop.strategy.drawn, "eval_center": loop.progress.eval_center}
 
 
 def params_sha256(center: NDArray[np.float32], learnt: Iterable[NDArray[np.float64]]) -> str:
-    """Return the digest of the centre and of the arrays that the objective learned."""
+    """Return the digest of the center and of the arrays that the objective learned."""
     total = hashlib.sha256(np.ascontiguousarray(center).data)
     for part in learnt:
         total.update(part.astype(np.float64).tobytes())

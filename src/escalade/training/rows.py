@@ -88,8 +88,8 @@ class View:
     """Best return so far, of evaluations in ``train``, also of members in ``evolve``, or None."""
     module: Callable[[], nn.Module]
     """Returns a new module with these parameters, a Policy in ``train``. The caller owns it."""
-    behaviours: NDArray[np.float32] | None = None
-    """Mean behaviours of the generation's members, shape (population, size), read-only, or None without."""
+    behaviors: NDArray[np.float32] | None = None
+    """Mean behaviors of the generation's members, shape (population, size), read-only, or None without."""
 
     @cached_property
     def center(self) -> NDArray[np.float32]:

@@ -76,15 +76,15 @@ class SavedPolicy:
     frozen: Tensors
     """Frozen parameters and buffers of the network, by name."""
     normalizer: Normalizer
-    """Statistics of the normalisation, which further training updates."""
+    """Statistics of the normalization, which further training updates."""
     own_network: bool = False
     """True if the network is a user's module, passed in Python."""
     generation: int | None = None
-    """Number of updates of the centre, or None if unknown."""
+    """Number of updates of the center, or None if unknown."""
 
     @property
     def sha256(self) -> str:
-        """Digest of centre and normaliser; for a run's final policy, ``params_sha256`` of summary.json."""
+        """Digest of center and normalizer; for a run's final policy, ``params_sha256`` of summary.json."""
         return params_sha256(self.center, self.normalizer.tensors().values())
 
     @classmethod
@@ -102,8 +102,8 @@ class SavedPolicy:
             content: The content of the checkpoint.
             network: The user's module, if the run trained one.
             guard: Raises if the checkpoint names code that it may not name. No code is imported before.
-            center: Number of the centre in a run with several. None selects the centre in the run's summary
-                if the summary is of this generation, else the centre with the best last known return.
+            center: Number of the center in a run with several. None selects the center in the run's summary
+                if the summary is of this generation, else the center with the best last known return.
             ended: The run's summary, if it has one.
 
         Raises:
@@ -144,7 +144,7 @@ class SavedPolicy:
     ) -> SavedPolicy:
         """Return the policy of a checkpoint: ``latest``, ``best`` or a generation.
 
-        ``center`` is as in :meth:`of`. ``latest`` is the centre that the run resumes from; in a finished run,
+        ``center`` is as in :meth:`of`. ``latest`` is the center that the run resumes from; in a finished run,
         the one of policy.safetensors. ``best`` is the policy of best.safetensors, which had the best
         evaluation of the run. In a folder without checkpoints, such as the zoo's and those of ``escalade
         pull``, ``latest`` is policy.safetensors.
@@ -157,7 +157,7 @@ class SavedPolicy:
             why = (
                 "has no best.safetensors"
                 if center is None
-                else f"has one best policy for all centres, so `centre` {center} does not work with it"
+                else f"has one best policy for all centers, so `center` {center} does not work with it"
             )
             raise InputError(f"{folder.path} {why}; remove `checkpoint`")
 
@@ -253,7 +253,7 @@ class SavedPolicy:
         return policy.eval()
 
     def fits(self, policy: Policy) -> bool:
-        """Return True if ``policy`` has as many parameters, and normalises as many numbers."""
+        """Return True if ``policy`` has as many parameters, and normalizes as many numbers."""
         sizes = layout_of(policy.network).dimension, len(policy.observation_mean)
         return sizes == (len(self.center), len(self.normalizer.mean))
 
@@ -265,18 +265,18 @@ class SavedPolicy:
         """
         if not self.fits(policy):
             here = f"{layout_of(policy.network).dimension:,} and {len(policy.observation_mean)}"
-            there = f"{len(self.center):,} parameters and normalises {len(self.normalizer.mean)} numbers"
+            there = f"{len(self.center):,} parameters and normalizes {len(self.normalizer.mean)} numbers"
             raise InputError(f"it has {there}, but the policy {here}")
         load_frozen_state(policy.network, self.frozen)
 
 
 def _center(tensors: Tensors, config: Config, rows: int, requested: int | None, ended: State) -> int:
-    """Return the number of the selected centre; see :meth:`SavedPolicy.of`."""
-    if requested is not None and not 0 <= whole_number(requested, "`centre`") < config.centres:
-        raise InputError(f"`centre` {requested}: the run has {config.centres} centres, numbered from 0")
-    if requested is not None or config.centres == 1:
+    """Return the number of the selected center; see :meth:`SavedPolicy.of`."""
+    if requested is not None and not 0 <= whole_number(requested, "`center`") < config.centers:
+        raise InputError(f"`center` {requested}: the run has {config.centers} centers, numbered from 0")
+    if requested is not None or config.centers == 1:
         return requested or 0
     named = ended.get("center")
-    if ended.get("generations") == rows and isinstance(named, int) and 0 <= named < config.centres:
+    if ended.get("generations") == rows and isinstance(named, int) and 0 <= named < config.centers:
         return named
     return best_known(tensors[WORTH])

@@ -19,14 +19,14 @@ Array = NDArray[np.float64]
 class Score:
     """Mean score of a member's episodes: sums of transformed rewards, or returns without a transform.
 
-    Other scores inherit from this class, or wrap a score. They may learn from the centre's episodes. Their
+    Other scores inherit from this class, or wrap a score. They may learn from the center's episodes. Their
     state is saved with the run. Fitness is a function of the arguments and of that state alone.
     """
 
     def fitness(self, population: Population, episodes: Episodes) -> Array:
         """Return the fitness of each member, shape (members,).
 
-        The centre is passed as a population of one.
+        The center is passed as a population of one.
 
         Args:
             population: The members.
@@ -35,7 +35,7 @@ class Score:
         return np.asarray(episodes.scores.reshape(population.size, -1).mean(axis=1))
 
     def learn(self, center: Episodes) -> None:
-        """Learn from the centre's episodes. Called after the update, in generations with an evaluation."""
+        """Learn from the center's episodes. Called after the update, in generations with an evaluation."""
 
     def tensors(self) -> Tensors:
         """Return the state to save, under names that begin with ``score.``."""

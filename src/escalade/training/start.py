@@ -1,4 +1,4 @@
-"""Warm start: load the initial policy and normaliser from a run or a file."""
+"""Warm start: load the initial policy and normalizer from a run or a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from escalade.training.sources import absolute, split, without_digest
 
 
 def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
-    """Load the centre and the normaliser of ``config.start_from`` into ``parts``.
+    """Load the center and the normalizer of ``config.start_from`` into ``parts``.
 
     Args:
         config: A config with ``start_from``.
@@ -51,7 +51,7 @@ def begin(config: Config, parts: Parts, network: nn.Module | None) -> Config:
                 "choose another `run_dir`"
             )
         _copy_weights(parts.policy, source)
-    if len(normalizer.mean) == len(parts.policy.observation_mean):  # images may be normalised or not
+    if len(normalizer.mean) == len(parts.policy.observation_mean):  # images may be normalized or not
         parts.normalizer = normalizer
     parts.start = to_vector(parts.policy.network)
     parts.further_starts = [parts.start for _ in parts.further_starts]
@@ -86,7 +86,7 @@ def _described(space: spaces.Space[Any]) -> str:
 def _find(
     place: Path, checkpoint: str | None, config: Config, policy: Policy, network: nn.Module | None
 ) -> tuple[Policy, Normalizer]:
-    """Return the policy at ``place``, and the normaliser that it was trained with."""
+    """Return the policy at ``place``, and the normalizer that it was trained with."""
     if not os.path.isfile(place):
         saved = SavedPolicy.find(RunFolder.open(place), checkpoint or "latest", network)
         return _policy_of(saved, config, policy), saved.normalizer

@@ -31,14 +31,14 @@ def build_strategy(
     *,
     ranks: bool = False,
 ) -> Strategy:
-    """Return a strategy with its centre at ``start``.
+    """Return a strategy with its center at ``start``.
 
     Args:
         strategy: Name or factory. Arguments fixed by a ``functools.partial`` are not changed.
-        start: Start of the centre, shape (dimension,).
+        start: Start of the center, shape (dimension,).
         options: Arguments of the factory. Those that are None have its own defaults.
         advice: How to pass a further argument, for error messages.
-        ranks: True if the strategy will receive ranks as fitness. If it uses centred ranks by default, it
+        ranks: True if the strategy will receive ranks as fitness. If it uses centered ranks by default, it
             then uses these ranks unchanged.
 
     Raises:

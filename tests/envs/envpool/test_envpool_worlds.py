@@ -141,8 +141,8 @@ def test_wrappers_and_frames_use_single_environments():
         ("CheetahRun-v1", {"info_keys": ["speed"]}, "`info_keys` speed: EnvPool's info of"),
         (
             "CheetahRun-v1",
-            {"behaviour_keys": ["x"]},
-            "`behaviour` x: EnvPool's info of Cheetah",
+            {"behavior_keys": ["x"]},
+            "`behavior` x: EnvPool's info of Cheetah",
         ),
         (
             "CheetahRun-v1",
@@ -198,7 +198,7 @@ class Effort(gymnasium.Wrapper):
         return *given, info | {"effort": np.abs(action).sum()}
 
 
-@pytest.mark.parametrize("keys", ["info_keys", "behaviour_keys"])
+@pytest.mark.parametrize("keys", ["info_keys", "behavior_keys"])
 def test_an_entry_of_an_info_may_be_a_wrappers(keys):
     wrappers = ["tests.envs.envpool.test_envpool_worlds:Effort"]
     environment = resolve("CheetahRun-v1", wrappers=wrappers, **{keys: ["effort"]})

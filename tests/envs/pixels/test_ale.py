@@ -24,7 +24,7 @@ PIXELS = Frames(
 CASES = {
     "pixels": ("ALE/Pong-v5", {}, PIXELS, 12),
     "sticky": ("ALE/Breakout-v5", {}, Frames(crop=(34, 194), resize=(20,), grayscale=True), None),
-    "colours": (
+    "colors": (
         "ALE/Breakout-v5",
         {"repeat_action_probability": 0.0},
         Frames(crop=(30, 200, 8, 152), frame_skip=16),
@@ -77,14 +77,14 @@ def test_episodes_equal_gymnasiums(case):
     one, two = both(env, kwargs, limit, frames)
     for seed in (5, 6):  # the second one after the first, in the same emulator
         *_, (_, ended) = islice(steps(one, two, seed, 4), 14)
-        assert ended == (limit is not None) or case == "colours"
+        assert ended == (limit is not None) or case == "colors"
     one.close()
     two.close()
 
 
 ENDINGS = {
-    "colours": ({}, Frames()),
-    "grey": ({"obs_type": "grayscale"}, Frames()),
+    "colors": ({}, Frames()),
+    "gray": ({"obs_type": "grayscale"}, Frames()),
     "memory": ({"obs_type": "ram"}, Frames()),
     "treated": ({}, Frames(grayscale=True, frame_skip=4)),
     "pooled": ({}, Frames(frame_skip=4, max_pool=True)),

@@ -33,7 +33,7 @@ class Recorded(gymnasium.Env[Any, Any]):
     def __init__(self, shape: str = "rgb") -> None:
         self.ale = self
         self.given: list[int] = []
-        if shape == "grey":
+        if shape == "gray":
             self.observation_space = spaces.Box(0, 255, (HEIGHT, WIDTH), np.uint8)
         elif shape == "ram":
             self.observation_space = spaces.Box(0, 255, (HEIGHT,), np.uint8)
@@ -87,62 +87,62 @@ def crop(env, part):
     return wrappers.TransformObservation(env, lambda image: image[top:bottom, left:right], space)
 
 
-def channels(observation, *, stacked, grey):
+def channels(observation, *, stacked, gray):
     """(K, H, W, C), (K, H, W), (H, W, C) or (H, W) as (channels, H, W)."""
     frames = observation if stacked else observation[None]
-    frames = frames[..., None] if grey else frames
+    frames = frames[..., None] if gray else frames
     return np.concatenate([np.moveaxis(frame, -1, 0) for frame in frames])
 
 
-def equal(ours, theirs, *, stacked, grey):
+def equal(ours, theirs, *, stacked, gray):
     assert ours[1:] == theirs[1:]
     assert len(ours[0]) == len(theirs[0])
     for one, two in zip(ours[0], theirs[0], strict=True):
-        np.testing.assert_array_equal(one, channels(two, stacked=stacked, grey=grey))
+        np.testing.assert_array_equal(one, channels(two, stacked=stacked, gray=gray))
         assert one.dtype == np.uint8
 
 
 ON_OFF = (False, True)
 
 
-@pytest.mark.parametrize("grey", ON_OFF)
+@pytest.mark.parametrize("gray", ON_OFF)
 @pytest.mark.parametrize("skip", [None, 4])
-def test_atari_images_are_those_of_gymnasiums_wrappers(grey, skip):
+def test_atari_images_are_those_of_gymnasiums_wrappers(gray, skip):
     for cut, size, stack, noops in itertools.product(((), CROP), ((), (5, 6)), (1, 3), (0, 4)):
         pooled = (skip or 1) > 1
-        frames = Frames(grey, cut, size, skip, pooled, stack, noops)
+        frames = Frames(gray, cut, size, skip, pooled, stack, noops)
         height, width = size if size and not cut else (HEIGHT, WIDTH)
         theirs = wrappers.AtariPreprocessing(
-            Recorded(), noops, skip or 1, (width, height), grayscale_obs=grey
+            Recorded(), noops, skip or 1, (width, height), grayscale_obs=gray
         )
         theirs = crop(theirs, cut) if cut else theirs
         theirs = wrappers.ResizeObservation(theirs, size) if size and cut else theirs
         theirs = wrappers.FrameStackObservation(theirs, stack) if stack > 1 else theirs
         ours = frames.wrap(gymnasium.Wrapper(Recorded()), ATARI)
-        colours = 1 if grey else 3
+        colors = 1 if gray else 3
         expected = size or (7, 6) if cut else size or (HEIGHT, WIDTH)
-        assert ours.observation_space.shape == ((stack * colours), *expected)
-        equal(played(ours), played(theirs), stacked=stack > 1, grey=grey)
+        assert ours.observation_space.shape == ((stack * colors), *expected)
+        equal(played(ours), played(theirs), stacked=stack > 1, gray=gray)
 
 
-@pytest.mark.parametrize("grey", ON_OFF)
+@pytest.mark.parametrize("gray", ON_OFF)
 @pytest.mark.parametrize("skip", [1, 2])
-def test_images_of_other_environments_equal_those_of_gymnasiums_wrappers(grey, skip):
+def test_images_of_other_environments_equal_those_of_gymnasiums_wrappers(gray, skip):
     for cut, size, stack, pooled in itertools.product(((), CROP), ((), (5, 6)), (1, 3), ON_OFF):
         if pooled and (skip or 1) < 2:
             continue
-        frames = Frames(grey, cut, size, skip, pooled, stack)
+        frames = Frames(gray, cut, size, skip, pooled, stack)
         theirs = Recorded()
         if pooled:
             theirs = wrappers.MaxAndSkipObservation(theirs, skip)
         elif (skip or 1) > 1:
             theirs = Repeated(theirs, skip)
         theirs = crop(theirs, cut) if cut else theirs
-        theirs = wrappers.GrayscaleObservation(theirs) if grey else theirs
+        theirs = wrappers.GrayscaleObservation(theirs) if gray else theirs
         theirs = wrappers.ResizeObservation(theirs, size) if size else theirs
         theirs = wrappers.FrameStackObservation(theirs, stack) if stack > 1 else theirs
         ours = frames.wrap(Recorded(), PLAIN)
-        equal(played(ours), played(theirs), stacked=stack > 1, grey=grey)
+        equal(played(ours), played(theirs), stacked=stack > 1, gray=gray)
         assert ours.unwrapped.given == theirs.unwrapped.given
 
 

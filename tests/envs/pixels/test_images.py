@@ -118,7 +118,7 @@ def test_rollouts_and_policies_scale_alike():
 
 
 @pytest.mark.parametrize(
-    ("options", "normalised"),
+    ("options", "normalized"),
     [
         ({"policy": "mlp"}, True),
         ({"policy": "linear"}, True),
@@ -126,15 +126,15 @@ def test_rollouts_and_policies_scale_alike():
         ({"network": nn.Sequential(nn.Flatten(), nn.Linear(90, 3))}, False),
     ],
 )
-def test_small_images_are_normalised_by_default_if_the_network_flattens_them(options, normalised, tmp_path):
+def test_small_images_are_normalized_by_default_if_the_network_flattens_them(options, normalized, tmp_path):
     kwargs = {"observation": "pixels"}
     few = {"population": 2, "preset": None, "verbose": False, "workers": 0, "generations": 1}
     run = escalade.train(TINY, env_kwargs=kwargs, run_dir=tmp_path / "run", **few, **options)
-    assert run.policy.normalized is normalised
-    assert bool(read_config(run.folder).normalize_observations) is normalised
+    assert run.policy.normalized is normalized
+    assert bool(read_config(run.folder).normalize_observations) is normalized
 
 
-def test_images_are_normalised_by_running_moments_on_request(tmp_path):
+def test_images_are_normalized_by_running_moments_on_request(tmp_path):
     config = Config(env=TINY, env_kwargs={"observation": "pixels"}, hidden=(4,), normalize_observations=True)
     environment = find_environment(config)
     policy = make_policy(config, environment)

@@ -1,4 +1,4 @@
-"""Low-rank members share the centre's products: outputs equal dense members', bit-identical in any batch."""
+"""Low-rank members share the center's products: outputs equal dense members', bit-identical in any batch."""
 
 import numpy as np
 import pytest
@@ -191,7 +191,7 @@ def test_remaining_members_move_to_the_front_with_their_factors_and_states(name)
     np.testing.assert_array_equal(forward(seen[1][kept]), whole(seen[1])[kept])
 
 
-def test_centre_is_a_member_without_noise():
+def test_center_is_a_member_without_noise():
     stack, source, population, seen = setting("mlp", 1)
     forward, slow = stack.forward(2, source), stack.forward(1)
     forward.begin(population.center)
@@ -201,7 +201,7 @@ def test_centre_is_a_member_without_noise():
     np.testing.assert_allclose(forward(seen[0][:2])[0], slow(seen[0][:1])[0], rtol=1e-5, atol=1e-6)
 
 
-def test_next_generation_uses_the_new_centre():
+def test_next_generation_uses_the_new_center():
     stack, source, population, seen = setting("conv-lstm", 1, rows=2)
     forward = filled(stack, source, population, range(2))
     first = forward(seen[0]).copy()

@@ -291,7 +291,7 @@ def test_members_are_called_together_under_autocast(name, perturbation):
 
 
 @pytest.mark.filterwarnings("ignore:LSTM with projections")
-def test_module_parameters_stay_at_the_centre():
+def test_module_parameters_stay_at_the_center():
     members, inputs = setting(*ALONE["no rule"][:2])
     before = members._held.layout.to_vector(members._held.module)
     with torch.no_grad(), pytest.warns(UserWarning, match="one at a time"):
@@ -501,7 +501,7 @@ def test_outputs_that_are_not_tensors_are_stacked_per_member_or_shared():
     assert found.shape == (COUNT, 4)
 
 
-def test_members_equal_to_the_centre_are_detected_with_integer_or_masked_outputs():
+def test_members_equal_to_the_center_are_detected_with_integer_or_masked_outputs():
     class Alias(Aliased):
         def forward(self, x):
             found = super().forward(x)
@@ -530,7 +530,7 @@ def test_members_equal_to_the_centre_are_detected_with_integer_or_masked_outputs
 @pytest.mark.parametrize("members_first", [False, True])
 @pytest.mark.parametrize("perturbation", ["full", "low-rank:1"])
 @pytest.mark.parametrize("name", ["gru", "encoder", "bfloat16"])
-def test_centre_output_is_bit_identical_to_the_modules_in_any_call_order(name, perturbation, members_first):
+def test_center_output_is_bit_identical_to_the_modules_in_any_call_order(name, perturbation, members_first):
     members, inputs = setting(*SHARED[name], perturbation=perturbation)
     held = members._held
     center = Members(held, CenterPopulation(held.layout.to_vector(held.module)), range(1))

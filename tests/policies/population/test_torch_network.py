@@ -205,8 +205,8 @@ def test_modules_that_vmap_cannot_batch_run_one_member_at_a_time(make):
     module, rng = make(), np.random.default_rng(1)
     network = batched_network(module)
     assert network.check((4,), 2).refusal
-    centre = to_vector(module)
-    members = (centre + 0.1 * rng.normal(size=(ROWS, len(centre)))).astype(np.float32)
+    center = to_vector(module)
+    members = (center + 0.1 * rng.normal(size=(ROWS, len(center)))).astype(np.float32)
     seen = rng.normal(size=(3, ROWS, 4)).astype(np.float32)
     many = network.forward(ROWS)
     for row, member in enumerate(members):

@@ -1,4 +1,4 @@
-"""Virtual batch normalisation: agreement with batch normalisation, the reference batch, and its purpose."""
+"""Virtual batch normalization: agreement with batch normalization, the reference batch, and its purpose."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def scenes(count, seed):
     return made
 
 
-def test_reference_batch_is_normalised_like_batch_normalisation():
+def test_reference_batch_is_normalized_like_batch_normalization():
     torch.manual_seed(0)
     network = Chain(nn.Conv2d(2, 3, 4, stride=2), VirtualBatchNorm(3), nn.ReLU(), reference_shape=SHAPE)
     network.set_reference(torch.from_numpy(scenes(128, 1)), 255.0)

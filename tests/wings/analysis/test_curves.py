@@ -40,7 +40,7 @@ def test_a_plot_notes_that_members_ran_shorter_episodes(tmp_path, capsys):
     assert "population mean, episodes cut short" in plot(run.folder.path, to=tmp_path / "cut.svg")
 
 
-def test_curves_can_be_grouped_and_labelled(sigmas, tmp_path):
+def test_curves_can_be_grouped_and_labeled(sigmas, tmp_path):
     every = plot(sigmas, "--group-by", "seed", "--x", "seconds", to=tmp_path / "c.svg")
     assert {"seed=1 (2 runs)", "seed=2 (2 runs)", "seconds of training"} <= set(every)
     named = plot(

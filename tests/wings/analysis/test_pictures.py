@@ -173,7 +173,7 @@ def test_a_distant_target_is_named_and_does_not_flatten_the_curves(run, tmp_path
     assert "target 1,000,000 (outside of the axis)" in texts(tmp_path / "c.svg")
 
 
-def test_curves_are_distinguishable_without_colour():
+def test_curves_are_distinguishable_without_color():
     styles = [style(number) for number in range(28)]
     assert len({(one["color"], str(one["linestyle"])) for one in styles}) == 28
     assert len({str(one["linestyle"]) for one in styles[:4]}) == 4

@@ -30,9 +30,9 @@ def ended(summary):
 @pytest.mark.parametrize(
     ("summary", "count", "message"),
     [
-        ({"stop_reason": "solved", "solved": True, "generations": 3}, 2, "the same 2 updates of the centre"),
+        ({"stop_reason": "solved", "solved": True, "generations": 3}, 2, "the same 2 updates of the center"),
         ({"stop_reason": "generations", "solved": False, "generations": 50}, 50, "the same 50 updates"),
-        ({"stop_reason": "seconds", "solved": False, "generations": 1}, 1, "the same 1 update of the centre"),
+        ({"stop_reason": "seconds", "solved": False, "generations": 1}, 1, "the same 1 update of the center"),
     ],
 )
 def test_a_command_repeats_the_updates_of_a_run_for_every_stop_reason(summary, count, message):

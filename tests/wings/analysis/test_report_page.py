@@ -188,11 +188,11 @@ def test_a_run_without_rows_is_reported_without_tables(runs, tmp_path):
 
 
 def test_a_report_of_a_novelty_search_shows_archive_and_shortened_episodes(tmp_path):
-    search = {"behaviour": "observation:0,1", "novelty": "ns", "strategy": "openai-es", "cutoff": 5}
+    search = {"behavior": "observation:0,1", "novelty": "ns", "strategy": "openai-es", "cutoff": 5}
     own = {"run_dir": tmp_path / "run", "verbose": False, "workers": 0, "generations": 2}
     ran = escalade.train("CartPole-v1", **OPTIONS | search | own)
     text = escalade.report(ran, tmp_path / "page.html").read_text()
-    assert "Behaviours in the archive" in text
+    assert "Behaviors in the archive" in text
     assert "population mean, episodes cut short" in text
     assert text.count("members are cut short") == 1
 

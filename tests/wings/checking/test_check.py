@@ -67,7 +67,7 @@ def test_failures_are_reported(env, kwargs, name, message):
         ("Tiny-v0", {"env_kwargs": {"action": "half"}}, "spaces", "some actions are unbounded"),
     ],
 )
-def test_doubtful_behaviour_is_a_warning(env, options, name, message):
+def test_doubtful_behavior_is_a_warning(env, options, name, message):
     report, finding = found(f"tests.environments:{env}", name, **options)
     assert (report.ok, finding.status) == (True, "warning")
     assert message in finding.detail

@@ -80,7 +80,7 @@ def test_results_on_one_and_three_nodes_are_identical_to_local_ones(env, backend
     options = {"preset": None, "seed": 5, "population": 12, "generations": 2, "max_episode_steps": 40}
     options |= {"eval_episodes": 3, "hidden": (8,), "backend": backend, "verbose": False}
     if backend == "envpool":
-        options |= {"info_keys": "x_position", "behaviour": "info:x_position:every=20", "novelty": "nsr:k=2"}
+        options |= {"info_keys": "x_position", "behavior": "info:x_position:every=20", "novelty": "nsr:k=2"}
     train(env, engine="local", workers=0, run_dir=str(tmp_path / "here"), **options)
     train(env, engine="ray", workers=count, run_dir=str(tmp_path / "there"), **options)
     assert final_digest(tmp_path / "there") == final_digest(tmp_path / "here")

@@ -291,7 +291,7 @@ escalade.train(beside.Here, seeds=[1, 2], jobs=2, max_episode_steps=20, run_dir=
 
 
 @pytest.mark.slow("src/escalade/wings/many_runs", "src/escalade/support/interrupts.py")
-def test_ending_a_script_ends_its_runs_which_can_import_its_neighbours(tmp_path):
+def test_ending_a_script_ends_its_runs_which_can_import_its_neighbors(tmp_path):
     place = tmp_path / "scripts"
     place.mkdir()
     (place / "beside.py").write_text(

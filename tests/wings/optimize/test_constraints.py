@@ -133,7 +133,7 @@ def test_the_least_violated_point_is_returned_if_no_point_is_feasible():
     assert found.best_fitness == sphere(found.best)
 
 
-def test_maximising_with_an_integer_and_a_fixed_parameter():
+def test_maximizing_with_an_integer_and_a_fixed_parameter():
     found = escalade.optimize(
         lambda x: -sphere(x - 0.3),
         [3, 5.0, 5.0, 0.5],

@@ -1,4 +1,4 @@
-"""Integer parameters are rounded within their bounds, and neighbouring values stay reachable."""
+"""Integer parameters are rounded within their bounds, and neighboring values stay reachable."""
 
 import numpy as np
 import pytest

@@ -122,7 +122,7 @@ def test_a_restored_state_continues_identically_and_owns_its_arrays():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"surrogate": 3}, "surrogate must be a function of the centre, not 3"),
+        ({"surrogate": 3}, "surrogate must be a function of the center, not 3"),
         ({"guides": 0}, "guides 0 must be at least 1"),
         ({"alpha": 0}, "alpha 0 must be above 0 and at most 1"),
         ({"alpha": 1.5}, "alpha 1.5 must be above 0"),

@@ -185,7 +185,7 @@ def test_too_many_episodes_name_num_envs(tmp_path):
     ("options", "words"),
     [
         ({"device": "cuda:7"}, "cannot be used here"),
-        ({"behaviour": "observation:0"}, "`behaviour` has no effect"),
+        ({"behavior": "observation:0"}, "`behavior` has no effect"),
         ({"wrappers": ["gymnasium.wrappers:TimeAwareObservation"]}, "`wrappers` has no effect"),
         ({"backend": "gymnasium"}, "`backend` gymnasium does not have"),
     ],

@@ -101,7 +101,7 @@ def test_it_learns_to_move_and_can_be_filmed(tmp_path):
         run_dir=tmp_path / "run",
         verbose=False,
     )
-    assert run.summary["eval_return_mean"] > 2  # metres
+    assert run.summary["eval_return_mean"] > 2  # meters
     escalade.render(run, tmp_path / "walk.gif", max_steps=3)
     with Image.open(tmp_path / "walk.gif") as film:
         assert film.size == (400, 180)

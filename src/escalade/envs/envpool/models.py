@@ -65,7 +65,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _one_pixel(found: re.Match[str]) -> str:
-    """Return a texture of the same name and type in one colour. The default name is that of its file."""
+    """Return a texture of the same name and type in one color. The default name is that of its file."""
     attributes = dict(_ATTRIBUTES.findall(found[1]))
     name = attributes.get("name") or Path(attributes.get("file", "")).stem
     kind = attributes.get("type", "cube")

@@ -37,7 +37,7 @@ class Frames:
     """Options of images and frames.
 
     The defaults do not change an environment. The order is: sticky actions, no-op starts, skipped frames,
-    greyscale, crop, resize, stack.
+    grayscale, crop, resize, stack.
     """
 
     grayscale: bool = False
@@ -170,7 +170,7 @@ class Frames:
                 f"needs images of integers from 0 to 255, and {spec.id} has no such images",
             )
         if (env.observation_space.shape or ())[2:] != (3,):
-            self._refuse(("grayscale",), f"needs images of three colours, and {spec.id} has no such images")
+            self._refuse(("grayscale",), f"needs images of three colors, and {spec.id} has no such images")
         env = self._cropped(env) if self.crop else env
         env = wrappers.GrayscaleObservation(env) if self.grayscale else env
         env = wrappers.ResizeObservation(env, self.size) if self.size else env

@@ -141,7 +141,7 @@ class Screen:
 
     Args:
         ale: the emulator.
-        raw: shape of its images: (H, W) if grey, otherwise (H, W, 3).
+        raw: shape of its images: (H, W) if gray, otherwise (H, W, 3).
         part: rows and columns to use.
         size: height and width after resizing, or None.
         pools: whether an image is the maximum of the last two frames.

@@ -149,7 +149,7 @@ def _moved(env: Env, source: int, target: int) -> Env:
 
 
 def as_image(env: Env) -> Env:
-    """Return the environment with grey images of (H, W) as (1, H, W)."""
+    """Return the environment with gray images of (H, W) as (1, H, W)."""
     shape = env.observation_space.shape
     if shape is None or len(shape) != 2:
         return env

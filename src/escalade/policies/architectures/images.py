@@ -31,7 +31,7 @@ def make_nature(request: Request) -> nn.Module:
 
 
 def make_openai_atari(request: Request) -> nn.Module:
-    """Build two convolutions and a hidden layer of 256, normalised, then ReLU, for images of 4 x 84 x 84.
+    """Build two convolutions and a hidden layer of 256, normalized, then ReLU, for images of 4 x 84 x 84.
 
     Salimans et al. 2017 (arXiv 1703.03864), with the layers of Mnih et al. 2016, "Asynchronous Methods for
     Deep Reinforcement Learning".

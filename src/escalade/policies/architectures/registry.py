@@ -84,7 +84,7 @@ ARCHITECTURES: Final[dict[str, Architecture]] = {
     "lstm": _for_vectors("an LSTM cell behind plain layers", "make_lstm", _MLP, CELL, _MEMORY),
     "nature": _for_images("Mnih et al. 2015", "make_nature", "4 x 84 x 84"),
     "openai-atari": _for_images(
-        "Salimans et al. 2017: virtual batch normalisation", "make_openai_atari", "4 x 84 x 84"
+        "Salimans et al. 2017: virtual batch normalization", "make_openai_atari", "4 x 84 x 84"
     ),
     "conv-lstm": _for_images(
         "pytorch-es: convolutions and an LSTM cell", "make_conv_lstm", "1 x 42 x 42, memory"

@@ -110,10 +110,10 @@ class OwnConvolution(ConvolutionOperation):
 
 
 class SharingConvolution(ConvolutionOperation):
-    """A convolution of members that share the centre's weight.
+    """A convolution of members that share the center's weight.
 
     Patches are the rows of a matrix, and images have their channels last. A patch is then copied in lines of
-    ``wide * channels`` numbers, which is three times as fast, and the centre's weight is rearranged once for
+    ``wide * channels`` numbers, which is three times as fast, and the center's weight is rearranged once for
     all members.
     """
 

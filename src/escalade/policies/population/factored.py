@@ -2,7 +2,7 @@
 
 Each takes ``factors_of``, which returns a tensor's factors or None, and then the arguments of torch's
 function. It returns NotImplemented if nothing is faster than computing the full matrix. Under
-``torch.func.vmap`` the factors are those of many members, and a single product with the centre serves all.
+``torch.func.vmap`` the factors are those of many members, and a single product with the center serves all.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Any:
-    """Normalise a layer, with weights and biases that may differ between members."""
+    """Normalize a layer, with weights and biases that may differ between members."""
     found = None if weight is None or bias is None else _Unbatched.of(input, weight, bias)
     if found is None:
         return func(input, normalized_shape, weight, bias, eps)

@@ -1,4 +1,4 @@
-"""A module that holds a generation's centre, or one of its members."""
+"""A module that holds a generation's center, or one of its members."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class HeldModule:
         _flatten_recurrent_weights(module)
 
     def begin(self, center: Vector) -> None:
-        """Write a generation's centre, shape (dimension,), into the module; keep a reference to it."""
+        """Write a generation's center, shape (dimension,), into the module; keep a reference to it."""
         self._center = center
         self.write(center)
 

@@ -1,9 +1,9 @@
 """Low-rank perturbations of any module, by intercepting its calls of torch; its code stays unchanged.
 
-Within :class:`Intercept`, a module holds the centre's matrices. A torch call with one of these matrices is
+Within :class:`Intercept`, a module holds the center's matrices. A torch call with one of these matrices is
 replaced by one that adds the correction of its factors. A call without such a form gets the full matrix,
 which is exact too, but slow. Under ``torch.func.vmap`` the factors are those of many members, and a single
-product with the centre serves them all.
+product with the center serves them all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Factors(NamedTuple):
         return Factors(self.b, self.a, self.name)
 
     def full(self, center: Tensor) -> Tensor:
-        """Return the member's matrix, in the shape of the centre's."""
+        """Return the member's matrix, in the shape of the center's."""
         return center + (self.a @ self.b.mT).reshape(center.shape)
 
 
@@ -42,7 +42,7 @@ class Intercept(TorchFunctionMode):
     """Intercepts every torch call with a matrix that has factors.
 
     Args:
-        matrices: the centre's matrices by name.
+        matrices: the center's matrices by name.
         factors: their perturbations by the same names; see :class:`Factors`.
     """
 
@@ -82,7 +82,7 @@ class Intercept(TorchFunctionMode):
         return func(*args, **keywords)
 
     def _factors_of(self, value: Any) -> Factors | None:
-        """Return the factors of a centre's matrix, or None for any other value."""
+        """Return the factors of a center's matrix, or None for any other value."""
         known = self._known.get(id(value))
         return None if known is None else known[1]
 
@@ -94,7 +94,7 @@ class Intercept(TorchFunctionMode):
         )
 
     def _view(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a view of a centre's matrix, and register the matching view of its factors."""
+        """Return a view of a center's matrix, and register the matching view of its factors."""
         center = args[0]
         factors = self._factors_of(center)
         made = None if factors is None or center.ndim != 2 else _VIEWS[func](factors, *args[1:], **kwargs)
@@ -169,7 +169,7 @@ _PROPERTIES: Final = {
     Tensor.element_size,
     Tensor.is_contiguous,
 }
-"""Properties that a member's matrix shares with the centre's."""
+"""Properties that a member's matrix shares with the center's."""
 
 _VIEWS: Final[dict[Any, Callable[..., Any]]] = {
     Tensor.t: _transposed,

@@ -88,7 +88,7 @@ class Operation:
     def each(self, row: int, batch: Array) -> Array:
         """Return the outputs of the member in ``row`` for a batch, shape (batch, *inputs), in new memory.
 
-        Only layers that may come before virtual batch normalisation implement it.
+        Only layers that may come before virtual batch normalization implement it.
         """
         raise NotImplementedError
 

@@ -216,4 +216,4 @@ def _check_usable(name: str, part: Tensor) -> None:
             "parameters can evolve; freeze it"
         )
     if not bool(part.detach().isfinite().all()):
-        raise InputError(f"parameter {name!r} holds NaN or infinity; initialise it first")
+        raise InputError(f"parameter {name!r} holds NaN or infinity; initialize it first")

@@ -20,7 +20,7 @@ from escalade.policies.population.layout import Layout, Vector
 class MemberParameters:
     """Every member's parameters; with low-rank noise, the factors of its matrices and all other parameters.
 
-    With low-rank noise the module holds the centre's matrices.
+    With low-rank noise the module holds the center's matrices.
 
     Args:
         module: the module to call.

@@ -36,7 +36,7 @@ class Members:
 
     ``members(inputs)`` calls the module for all of them: every tensor argument must have a leading axis of n,
     and so do the returned tensors. Other arguments (numbers, None, strings) are the same for all members.
-    With low-rank noise the matrices are those of the centre, and every member's correction is added.
+    With low-rank noise the matrices are those of the center, and every member's correction is added.
     """
 
     def __init__(self, held: HeldModule, population: Population, members: Sequence[int]) -> None:
@@ -44,7 +44,7 @@ class Members:
         self._population, self._numbers = population, members
         self._own: dict[int, Snapshot] = {}
         """Buffers and attributes of members by index, if calls one at a time have changed them."""
-        # The centre is a single member: its outputs must not depend on what this worker has found out.
+        # The center is a single member: its outputs must not depend on what this worker has found out.
         self._together = not isinstance(population, CenterPopulation)
         """False if the module cannot be called jointly for these members."""
 
@@ -197,7 +197,7 @@ class Members:
     def _one_by_one(self, places: Sequence[int], inputs: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """Return the outputs of the members at ``places``, each with its own buffers and attributes.
 
-        Afterwards the module holds the centre and its previous buffers and attributes again.
+        Afterwards the module holds the center and its previous buffers and attributes again.
         """
         module, outputs, center = self._held.module, [], self._held.center
         first = Snapshot(module)

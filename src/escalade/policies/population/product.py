@@ -1,7 +1,7 @@
 """Products of a population's rows with the members' matrices, individual or shared ones.
 
-With low-rank noise a member's matrix is ``centre + a b^T``. Then ``x (centre + a b^T)`` is one product of all
-rows with the centre, which BLAS reads from memory once, plus ``(x a) b^T`` for each row: Sarkar et al. 2025
+With low-rank noise a member's matrix is ``center + a b^T``. Then ``x (center + a b^T)`` is one product of all
+rows with the center, which BLAS reads from memory once, plus ``(x a) b^T`` for each row: Sarkar et al. 2025
 (arXiv 2511.16652), section 4.3.
 
 A row's result must be bit-identical at every position and beside any other rows. But BLAS computes a product
@@ -139,7 +139,7 @@ class OwnProduct(Operation):
 
 
 class SharedProduct(Operation):
-    """One product of all rows with the centre's matrix, plus each row's correction by a member's factors."""
+    """One product of all rows with the center's matrix, plus each row's correction by a member's factors."""
 
     def __init__(self, rows: int, parts: Sequence[Part], activation: str | None = None) -> None:
         self._part, *self._bias = parts

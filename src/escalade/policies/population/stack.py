@@ -27,7 +27,7 @@ class Stack:
 
     layers: tuple[Layer, ...]
     reference: Array | None = None
-    """Observations for virtual batch normalisation, as network inputs, (batch, *shape)."""
+    """Observations for virtual batch normalization, as network inputs, (batch, *shape)."""
 
     @property
     def shapes(self) -> list[Shape]:
@@ -59,7 +59,7 @@ class StackForward:
 
     Every member has its own products in BLAS, whose shapes do not depend on the number of other members. Its
     outputs are therefore bit-identical in any batch and any row. With low-rank noise, members share products
-    with the centre's matrices, which have the same property.
+    with the center's matrices, which have the same property.
     """
 
     def __init__(self, stack: Stack, rows: int, source: NoiseSource | None) -> None:

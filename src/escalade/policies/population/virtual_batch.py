@@ -1,4 +1,4 @@
-"""Virtual batch normalisation, by the statistics of a fixed batch under each member's own parameters.
+"""Virtual batch normalization, by the statistics of a fixed batch under each member's own parameters.
 
 Salimans et al. 2016, "Improved Techniques for Training GANs", section 3.4. Salimans et al. 2017 found that it
 makes evolution strategies work on Atari, because perturbed networks then act differently. With torch.func

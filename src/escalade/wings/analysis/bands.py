@@ -91,7 +91,7 @@ def band_charts(
     """Return one chart per task, with one band per configuration.
 
     Args:
-        panels: bands by label, for each task. A label has the same colour and line style in all charts.
+        panels: bands by label, for each task. A label has the same color and line style in all charts.
         over: x axis, a key of :data:`escalade.media.curves.X_AXES`.
         targets: target return of each task, drawn as a line.
     """
@@ -117,7 +117,7 @@ def draw_profiles(bands: Mapping[str, Band], output: AnyPath) -> None:
     """
     lines, areas = _parts(bands, list(bands))
     what = "share of runs with a higher score"
-    chart = Chart("performance profiles", "normalised score", lines, areas, what=what)
+    chart = Chart("performance profiles", "normalized score", lines, areas, what=what)
     write_charts([chart], output, "bands: 95 % stratified bootstrap interval")
 
 

@@ -43,7 +43,7 @@ def compare(
     """
     if output is not None and normalize is None:
         raise InputError(
-            "`output` is a picture of normalised scores and needs `normalize`; for learning curves, use plot"
+            "`output` is a picture of normalized scores and needs `normalize`; for learning curves, use plot"
         )
     groups = group_runs(runs, group_by)
     scores = None if normalize is None else score(_returns_by_method(groups), normalize)

@@ -220,7 +220,7 @@ def _score_tables(scores: Scores) -> list[Table]:
     rows = [(of.label, str(of.runs), _within(of.score)) for of in scores.methods]
     notes = [f"returns that score 0 and 1: {bounds}"]
     notes += [f"left out: {label} has no run on {', '.join(of)}" for label, of in scores.left_out.items()]
-    made = [Table("normalised scores", ("config", "runs", "IQM [95 %]"), tuple(rows), notes=tuple(notes))]
+    made = [Table("normalized scores", ("config", "runs", "IQM [95 %]"), tuple(rows), notes=tuple(notes))]
     pairs = tuple((f"{of.first} over {of.second}", _within(of.probability)) for of in scores.improvements)
     if pairs:
         made.append(Table("probability of improvement", ("config", "P [95 %]"), pairs))

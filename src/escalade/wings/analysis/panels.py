@@ -16,12 +16,12 @@ from escalade.recorders.row import QUANTILES
 from escalade.strategies.novelty import CENTER
 
 _NOTES = {
-    "unperturbed_rank": "1: the centre beats every member",
-    "update_ratio": "norm of the update divided by the norm of the centre",
+    "unperturbed_rank": "1: the center beats every member",
+    "update_ratio": "norm of the update divided by the norm of the center",
 }
 _NOVELTY = {
     "novelty_mean": "Novelty of the members, mean",
-    "center_novelty": "Novelty of the centre",
+    "center_novelty": "Novelty of the center",
     "fitness_weight": "Weight of fitness against novelty",
 }
 _WORKER_TITLES = {
@@ -30,23 +30,23 @@ _WORKER_TITLES = {
 }
 _CUT = "episodes of members are cut short; evaluation episodes are complete"
 CELLS = 20
-"""Number of cells per dimension of a behaviour, for coverage."""
+"""Number of cells per dimension of a behavior, for coverage."""
 
 
 @dataclass(frozen=True)
 class Archived:
-    """Behaviours in a novelty archive, oldest first."""
+    """Behaviors in a novelty archive, oldest first."""
 
-    behaviours: NDArray[np.float32]
+    behaviors: NDArray[np.float32]
     """Shape (n, size)."""
     generations: NDArray[np.int64]
-    """Generation of each behaviour, starting at 1; shape (n,)."""
+    """Generation of each behavior, starting at 1; shape (n,)."""
     centers: NDArray[np.int64]
-    """Index of each behaviour's centre; shape (n,)."""
+    """Index of each behavior's center; shape (n,)."""
 
     def positions(self) -> Array:
-        """Return the first two dimensions of each behaviour, shape (n, 2), or the only one, shape (n, 1)."""
-        return self.behaviours[:, :2].astype(np.float64)
+        """Return the first two dimensions of each behavior, shape (n, 2), or the only one, shape (n, 1)."""
+        return self.behaviors[:, :2].astype(np.float64)
 
 
 def shared_charts(runs: Mapping[str, Curves], over: str) -> list[Chart]:
@@ -103,21 +103,21 @@ def own_charts(run: Curves, workers: Mapping[str, Array], over: str) -> list[Cha
 
 
 def paths(archived: Archived) -> Chart:
-    """Return a chart of each centre's path in behaviour space; over generations if that has one dimension."""
-    alone = archived.behaviours.shape[1] == 1
+    """Return a chart of each center's path in behavior space; over generations if that has one dimension."""
+    alone = archived.behaviors.shape[1] == 1
     positions = archived.positions()
     if alone:
         positions = np.column_stack([archived.generations, positions])
-    labels = ("generations", "behaviour") if alone else ("behaviour, first dimension", "second dimension")
+    labels = ("generations", "behavior") if alone else ("behavior, first dimension", "second dimension")
     lines = []
     for number in np.unique(archived.centers).tolist():
         x, y = positions[archived.centers == number].T
-        lines.append(Line(f"centre {number}", x, y, number, strong=True))
-    return Chart("Behaviours in the archive", labels[0], lines, what=labels[1])
+        lines.append(Line(f"center {number}", x, y, number, strong=True))
+    return Chart("Behaviors in the archive", labels[0], lines, what=labels[1])
 
 
 def coverage(archived: Archived, run: Curves, over: str) -> Chart:
-    """Return a chart of the number of visited cells. The grid spans the final range of behaviours."""
+    """Return a chart of the number of visited cells. The grid spans the final range of behaviors."""
     positions = archived.positions()
     low, high = positions.min(axis=0), positions.max(axis=0)
     scaled = (positions - low) / np.where(high > low, high - low, 1.0) * CELLS
@@ -126,7 +126,7 @@ def coverage(archived: Archived, run: Curves, over: str) -> Chart:
     count = np.cumsum(np.isin(np.arange(len(cells)), first)).astype(np.float64)
     line = Line("cells", run.at(over, archived.generations.astype(np.float64)), count, steps=True)
     note = f"the range of the chart above, divided into {CELLS} cells per dimension"
-    return Chart("Cells with a behaviour", X_AXES[over][1], [line], note=note)
+    return Chart("Cells with a behavior", X_AXES[over][1], [line], note=note)
 
 
 def _cut(runs: Iterable[Curves]) -> str:

@@ -67,7 +67,7 @@ def plot(
     if x not in X_AXES:
         raise InputError(f"`x` {x!r} must be one of {', '.join(X_AXES)}")
     whole_number(smooth, "`smooth`", 1)
-    groups = _labelled(group_runs(runs, group_by), labels)
+    groups = _labeled(group_runs(runs, group_by), labels)
     every = [run for group in groups for run in group.runs]
     if len(every) == 1:
         curves, title = every[0].curves, groups[0].task if labels is None else labels[0]
@@ -110,7 +110,7 @@ def charts_of(groups: Sequence[RunGroup], x: str, smooth: int = 1) -> GroupChart
     return GroupCharts(band_charts(panels, x, targets=shared), caption, tuple(left_out))
 
 
-def _labelled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
+def _labeled(groups: list[RunGroup], labels: Sequence[str] | None) -> list[RunGroup]:
     if labels is None:
         return groups
     different = {(group.task, label) for group, label in zip(groups, labels, strict=False)}

@@ -58,8 +58,8 @@ class Reported:
         """Novelty archive of the latest checkpoint; None without novelty search or before a checkpoint."""
 
         def read(content: Stored) -> Archived | None:
-            behaviours, origins = read_archive(content.tensors)
-            return Archived(behaviours, *origins.T) if len(behaviours) else None
+            behaviors, origins = read_archive(content.tensors)
+            return Archived(behaviors, *origins.T) if len(behaviors) else None
 
         checkpoints = self.facts.folder.checkpoints
         if self.facts.options.get("novelty") is None or not checkpoints.generations():
@@ -92,12 +92,12 @@ class Reported:
             return [(_OWN, "")]
         again = [("Train with the same options and seed until the same limit:", train_command(config))]
         summary = self.facts.summary
-        chosen = summary.get("solved") and summary.get("center") is not None  # one of several centres
+        chosen = summary.get("solved") and summary.get("center") is not None  # one of several centers
         if not chosen and (count := updates_of(summary)):
             # Time limits, interrupts and targets changed on resume can stop a repetition at another update.
             nothing_else: dict[str, Any] = {"seconds": None, "env_steps": None, "target_return": None}
             same = train_command(config.replace(generations=count, **nothing_else))
-            again.append((f"Repeat exactly the same {counted(count, 'update')} of the centre:", same))
+            again.append((f"Repeat exactly the same {counted(count, 'update')} of the center:", same))
         return again
 
     def notes(self) -> list[str]:

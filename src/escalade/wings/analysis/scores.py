@@ -1,4 +1,4 @@
-"""Normalised scores of methods across several tasks, and their statistics after Agarwal et al. 2021."""
+"""Normalized scores of methods across several tasks, and their statistics after Agarwal et al. 2021."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def score(returns: Mapping[str, Mapping[str, Sequence[float]]], bounds: Bounds) 
             f"no configuration has runs with a return on all {len(tasks)} tasks; set `group_by` to the "
             "options that define a method, such as strategy"
         )
-    of_tasks = [_normalised({label: of[task] for label, of in whole.items()}, bounds[task]) for task in tasks]
+    of_tasks = [_normalized({label: of[task] for label, of in whole.items()}, bounds[task]) for task in tasks]
     scores = {label: [of[label] for of in of_tasks] for label in whole}
     lowest = min(0.0, *(float(runs.min()) for of in scores.values() for runs in of))
     highest = max(1.0, *(float(runs.max()) for of in scores.values() for runs in of))
@@ -127,7 +127,7 @@ def _checked(bounds: Bounds, tasks: Sequence[str]) -> dict[str, tuple[float, flo
     return {task: bounds[task] for task in tasks}
 
 
-def _normalised(returns: Mapping[str, Sequence[float]], bounds: tuple[float, float]) -> dict[str, Array]:
+def _normalized(returns: Mapping[str, Sequence[float]], bounds: tuple[float, float]) -> dict[str, Array]:
     """Return the scores of a task's runs by method. NaN becomes 0, or the lowest score if that is below 0."""
     low, high = bounds
     scores = {name: (np.array(runs, np.float64) - low) / (high - low) for name, runs in returns.items()}

@@ -41,12 +41,12 @@ _SECONDS = 5.0  # limit of the episodes with random actions
 _REPEATED = 4  # number of actions of a discrete space to repeat
 _SPEED_SECONDS = 1.0
 _SPEED_SLOTS = 16
-# Warnings of Gymnasium's checker that do not matter here: bounds are not needed, and scales are normalised.
+# Warnings of Gymnasium's checker that do not matter here: bounds are not needed, and scales are normalized.
 _HARMLESS = re.compile(
     r"is probably too (low|high)|recommend using a symmetric|render|environment checker might|"
     r"is different from the unwrapped version"
 )
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def check(env: str | Callable[..., Any], **options: Unpack[CheckOptions]) -> CheckReport:
@@ -207,10 +207,10 @@ def _speed(environment: Environment) -> tuple[float, Status, str]:
 
 
 def _described(problem: BaseException | str) -> str:
-    text = shortened(" ".join(_COLOURS.sub("", str(problem)).split()).removeprefix("WARN: "))
+    text = shortened(" ".join(_COLORS.sub("", str(problem)).split()).removeprefix("WARN: "))
     if isinstance(problem, str | Warning | InputError | InvalidValue):
         return text
-    return _COLOURS.sub("", in_words(problem))
+    return _COLORS.sub("", in_words(problem))
 
 
 Status = Literal["ok", "warning", "failed"]

@@ -119,7 +119,7 @@ def add_environments(commands: Any) -> None:
 
 
 def _environments(parsed: argparse.Namespace) -> int:
-    from escalade.wings.checking.catalogue import families, listed
+    from escalade.wings.checking.catalog import families, listed
 
     found = families(parsed.word or "")
     if parsed.word and not found:
@@ -150,7 +150,7 @@ def _print_families(found: dict[str, list[str]]) -> None:
 
 
 def _print_each(word: str, width: int) -> None:
-    from escalade.wings.checking.catalogue import brief, listed
+    from escalade.wings.checking.catalog import brief, listed
 
     family = None
     for one in listed(word):

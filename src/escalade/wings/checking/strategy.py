@@ -36,7 +36,7 @@ def check_strategy(factory: Callable[..., Strategy]) -> list[str]:
     if es.center.shape != (_DIMENSION,) or es.center.dtype != vectors.dtype:
         return [
             *found,
-            "update changes the shape or type of the centre; modify it in place, as in `self.center += step`",
+            "update changes the shape or type of the center; modify it in place, as in `self.center += step`",
         ]
     loaded = _made(factory, 1)
     load_strategy(loaded, *save_strategy(es))

@@ -29,7 +29,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # differs between processes
 def user_code(config: Config, network: Any) -> list[str]:
     """Return a description of user code that is not part of the config: layers and classes, and their script.
 
-    Weights are excluded, so that a script with a randomly initialised module can continue its series. Code in
+    Weights are excluded, so that a script with a randomly initialized module can continue its series. Code in
     notebooks has no file, so all notebooks count as the same script.
     """
     names, layers = of_a_script(vars(config)), []

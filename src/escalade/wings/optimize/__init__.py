@@ -1,1 +1,1 @@
-"""Optimisation of functions of a vector, with bounds, integers, constraints, restarts and stopping rules."""
+"""Optimization of functions of a vector, with bounds, integers, constraints, restarts and stopping rules."""

@@ -1,4 +1,4 @@
-"""Calls of the optimised function, in this process or in workers."""
+"""Calls of the optimized function, in this process or in workers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FunctionCalls:
     """Context manager that calls a function at the points of each generation, in this process or in workers.
 
     Args:
-        function: the function to optimise.
+        function: the function to optimize.
         workers: number of worker processes; 0 calls the function in this process.
         vectorized: one call takes all points of a generation.
         numbered: the function also takes the number of the search of each point.

@@ -45,7 +45,7 @@ class _Best:
         return self.known and not self.violations.any()
 
     def see(self, points: Array, values: Array, sign: float, constraints: Array) -> tuple[float, float]:
-        """Update with a generation, of which ``sign * values`` is minimised.
+        """Update with a generation, of which ``sign * values`` is minimized.
 
         Returns:
             The row of the history: the value of the generation's best point, NaN if no number is usable, and
@@ -76,7 +76,7 @@ def _lagrangian_for(strategy: Strategy) -> AugmentedLagrangian:
 
 
 class ConstrainedSearch(Search):
-    """A search that minimises an augmented Lagrangian and returns the best feasible point."""
+    """A search that minimizes an augmented Lagrangian and returns the best feasible point."""
 
     def __init__(self, *arguments: Any) -> None:
         self._feasible = _Best()
@@ -126,7 +126,7 @@ class ConstrainedResult(Result):
 class Constrained:
     """Ask-and-tell wrapper that adds constraints to any strategy.
 
-    The strategy optimises an augmented Lagrangian, to which its own ``result`` refers. Atamna, Auger and
+    The strategy optimizes an augmented Lagrangian, to which its own ``result`` refers. Atamna, Auger and
     Hansen 2017, "Linearly convergent evolution strategies via augmented Lagrangian constraint handling".
 
     Args:

@@ -40,14 +40,14 @@ class ScipyNonlinear(Protocol):
 Constraint: TypeAlias = Callable[[Any], Any] | ScipyLinear | ScipyNonlinear
 """A function g with one or several values that must be at most 0, or a constraint of SciPy."""
 Constraints: TypeAlias = Constraint | Sequence[Constraint] | Literal[True]
-"""One or several constraints; True if the optimised function returns (value, violations)."""
+"""One or several constraints; True if the optimized function returns (value, violations)."""
 
 
 class ConstrainedFunction:
     """A function and its constraints, evaluated in the same process.
 
     Args:
-        function: the function to optimise.
+        function: the function to optimize.
         constraints: see :func:`escalade.optimize`.
         dimension: number of parameters.
 

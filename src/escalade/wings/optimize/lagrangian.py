@@ -1,4 +1,4 @@
-"""Augmented Lagrangian, which a search minimises instead of a function with constraints.
+"""Augmented Lagrangian, which a search minimizes instead of a function with constraints.
 
 Atamna, Auger and Hansen 2017, "Linearly convergent evolution strategies via augmented Lagrangian constraint
 handling", FOGA XIV, algorithm 1, with three differences. First, the value and the constraints at the mean are
@@ -57,7 +57,7 @@ class AugmentedLagrangian:
         """Return the merits of a generation, and adapt the multipliers and weights.
 
         Args:
-            values: values of the function to minimise, shape (n,).
+            values: values of the function to minimize, shape (n,).
             constraints: constraint values, shape (n, constraints).
 
         Returns:

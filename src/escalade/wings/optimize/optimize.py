@@ -1,4 +1,4 @@
-"""Minimise or maximise a function of a vector, or many functions at once."""
+"""Minimize or maximize a function of a vector, or many functions at once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def optimize(
     verbose: bool = False,
     seed: int = 0,
 ) -> Optimum:
-    """Minimise or maximise a function of a vector.
+    """Minimize or maximize a function of a vector.
 
     The search uses float64. A value that is NaN, infinite or beyond 1e30 counts as the worst of its
     generation. On one machine with the same number of BLAS threads, the same seed gives the same points with
@@ -112,7 +112,7 @@ def optimize(
             is found, or the population has doubled nine times.
         noisy: set this for a function that returns different values at the same point. The noise is measured,
             and members are evaluated several times if it is too large. The default population is three times
-            the usual one. ``best`` of the result is the centre, ``best_fitness`` the mean of 30 fresh
+            the usual one. ``best`` of the result is the center, ``best_fitness`` the mean of 30 fresh
             evaluations there, which are part of the budget, and ``interval`` its 95 % interval. That mean
             must reach the target.
         vectorized: the function takes all points of a generation, shape (n, dimension), and returns shape
@@ -215,7 +215,7 @@ def optimize_batch(
     catch: Catch = False,
     seed: int = 0,
 ) -> list[Optimum]:
-    """Minimise or maximise many functions of a vector at once.
+    """Minimize or maximize many functions of a vector at once.
 
     Each function has its own search with the same options. One call evaluates a generation of all searches.
     The result of a search depends only on its number, its function and ``seed``: it equals that of
@@ -242,7 +242,7 @@ def optimize_batch(
 
     Returns:
         An :class:`Optimum` for each function, in order. If a function returned no finite number,
-        ``best_fitness`` is NaN and ``best`` is the centre.
+        ``best_fitness`` is NaN and ``best`` is the center.
 
     Raises:
         InputError: an argument is invalid, or no function returned a finite number.

@@ -42,10 +42,10 @@ class Optimum:
     """Result of :func:`escalade.optimize`.
 
     ``best`` is the best point, a numpy array or a tensor like ``x0``, float64, shape (dimension,), within the
-    bounds. ``best_fitness`` is the value of the function there. ``center`` is the last centre of the search
+    bounds. ``best_fitness`` is the value of the function there. ``center`` is the last center of the search
     that found it, which is often the better result on a noisy function.
 
-    With ``noisy=True``, ``best`` is that centre, ``best_fitness`` the mean of fresh evaluations there, and
+    With ``noisy=True``, ``best`` is that center, ``best_fitness`` the mean of fresh evaluations there, and
     ``interval`` its 95 % interval. Before these evaluations, for example in a callback, ``best_fitness`` is
     the mean of the last generation, and ``interval`` is None.
 
@@ -59,7 +59,7 @@ class Optimum:
     ``stop_reason`` is ``target``, ``budget``, ``seconds``, ``callback``, ``interrupted`` (Ctrl-C), or the
     reason for the end of the last search: ``tolx`` (tiny standard deviations), ``tolfun`` or ``tolfunhist``
     (the fitness no longer changes), ``tolxup`` (a standard deviation without two bounds grew by a factor of
-    10,000), ``noeffect`` (standard deviations below the floating-point precision of the centre),
+    10,000), ``noeffect`` (standard deviations below the floating-point precision of the center),
     ``condition`` (ill-conditioned covariance), ``stagnation`` or ``generations`` (too many generations),
     ``diverged`` (numbers too large), or ``limit`` (a small search of ``bipop`` used its share).
     """
@@ -136,7 +136,7 @@ class Search:
         self._sign = 1.0 if options.direction == "minimize" else -1.0
         self._recorders, self._callback = recorders, callback
         self.notes = Notes(recorders, self.progress, _Points())
-        self._best, self._best_value = np.empty(0), math.inf  # the value is minimised
+        self._best, self._best_value = np.empty(0), math.inf  # the value is minimized
         self._history = array("d")  # the best and the mean of each generation
         self._begin(next(plan.starts))
 
@@ -311,5 +311,5 @@ def results(searches: Sequence[Search]) -> list[Optimum]:
     """
     found = [search.found() for search in searches]
     if all(math.isnan(one.best_fitness) for one in found):
-        raise InputError("the function returned no finite number up to 1e30, so there is nothing to optimise")
+        raise InputError("the function returned no finite number up to 1e30, so there is nothing to optimize")
     return found

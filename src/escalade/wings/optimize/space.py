@@ -69,7 +69,7 @@ def fit_normal(points: Array, spread: float) -> tuple[Array, float, Array]:
         spread: standard deviation around each point: the paper's alpha.
 
     Returns:
-        Centre, sigma, and a covariance with determinant 1: members are ``center + sigma * N(0, covariance)``.
+        Center, sigma, and a covariance with determinant 1: members are ``center + sigma * N(0, covariance)``.
     """
     dimension = points.shape[1]
     center = points.mean(axis=0)

@@ -26,7 +26,7 @@ from escalade.support.numbers import real_number, whole_number
 from escalade.wings.own_loops.guided_noise import GuidedNoise, orthonormal
 
 Surrogate = Callable[[Tensor], ArrayLike | Tensor]
-"""Function from a copy of the centre, shape (dimension,), to a vector of the same shape."""
+"""Function from a copy of the center, shape (dimension,), to a vector of the same shape."""
 
 
 class GuidedES(OpenAIES):
@@ -39,26 +39,26 @@ class GuidedES(OpenAIES):
 
         ``noise ~ N(0, alpha * I + (1 - alpha) * dimension / k * U U')``
 
-    This is the paper's equation 3, times ``dimension``, so that members are as far from the centre as those
+    This is the paper's equation 3, times ``dimension``, so that members are as far from the center as those
     of OpenAI-ES with the same sigma. k is the number of linearly independent surrogate gradients, which is
     below ``guides`` in the first generations. The gradient is estimated from this noise as in OpenAI-ES; the
     paper's factor ``beta`` is part of ``lr``.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, an even number (two per direction).
         sigma: standard deviation of the noise before it is stretched: a number, a schedule or its text.
         surrogate: function that returns the surrogate gradient, shape (dimension,). It is called once per
-            generation with a copy of the centre, in the thread of :meth:`ask`, with gradients enabled and the
+            generation with a copy of the center, in the thread of :meth:`ask`, with gradients enabled and the
             global generators seeded for the generation.
         guides: number of surrogate gradients that span the subspace (k in the paper). With few, each one gets
             so much of the noise that all other directions are drowned out.
         alpha: share of the variance in all directions, above 0; 1 is OpenAI-ES.
         shaping: ``centered-ranks``, ``z-score``, ``nes``, ``sign`` or ``raw`` (fitness minus its mean).
-        **descent: settings of the optimiser, and common settings, of :class:`DescentStrategy`.
+        **descent: settings of the optimizer, and common settings, of :class:`DescentStrategy`.
 
     Raises:
-        InputError: an argument is invalid, or the surrogate did not return a finite vector of the centre's
+        InputError: an argument is invalid, or the surrogate did not return a finite vector of the center's
             shape; the message names it.
 
     Examples:
@@ -90,7 +90,7 @@ class GuidedES(OpenAIES):
     ) -> None:
         super().__init__(x0, population, sigma, shaping=shaping, **descent)
         if not callable(surrogate):
-            raise InputError(f"surrogate must be a function of the centre, not {surrogate!r}")
+            raise InputError(f"surrogate must be a function of the center, not {surrogate!r}")
         self.surrogate = surrogate
         self.guides, self.alpha = whole_number(guides, "guides", 1), real_number(alpha, "alpha")
         if not 0 < self.alpha <= 1:

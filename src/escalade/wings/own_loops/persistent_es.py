@@ -1,7 +1,7 @@
 """Persistent ES and noise-reuse ES: gradient estimates for long unrolls from short windows.
 
 Vicol, Metz and Sohl-Dickstein 2021, "Unbiased gradient estimation in unrolled computation graphs with
-persistent evolution strategies", arXiv 2112.13835, algorithm 2; generalised by Li, Harrison, Sohl-Dickstein,
+persistent evolution strategies", arXiv 2112.13835, algorithm 2; generalized by Li, Harrison, Sohl-Dickstein,
 Smith and Metz 2023, "Variance-reduced gradient estimation via noise-reuse in online evolution strategies",
 arXiv 2304.12180.
 """
@@ -45,12 +45,12 @@ class PersistentES(DescentStrategy):
     covers all parts of an unroll.
 
     Args:
-        x0: initial centre, shape (dimension,).
+        x0: initial center, shape (dimension,).
         population: members per generation, an even number (two per noise vector).
         sigma: standard deviation of the noise.
         windows: number of windows in an unroll.
         hold: number of windows for which a pair keeps its noise; 1 is persistent ES.
-        **descent: settings of the optimiser, and common settings, of :class:`DescentStrategy`.
+        **descent: settings of the optimizer, and common settings, of :class:`DescentStrategy`.
 
     Raises:
         InputError: an argument is invalid; the message names it.

@@ -26,7 +26,7 @@ def add_export(commands: Any) -> None:
         "export",
         "RUN",
         _export,
-        more="The file includes the normaliser and the action map. It is only written if its outputs equal\n"
+        more="The file includes the normalizer and the action map. It is only written if its outputs equal\n"
         "those of the policy on 1,000 observations, with a tolerance of 1e-5.",
         examples=["runs/CartPole-v1/first --output agent.pt2"],
     )

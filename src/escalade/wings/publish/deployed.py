@@ -23,7 +23,7 @@ _EXAMPLE_ROWS = 2  # torch.export treats a batch size of 1 as fixed
 
 
 class DeployedPolicy(nn.Module):
-    """Maps observations to actions: normalisation, network and action map in one torch module.
+    """Maps observations to actions: normalization, network and action map in one torch module.
 
     ``forward(observation, *state)`` returns ``(action, output, *next_state)``. The first dimension of every
     tensor is the batch. ``observation`` is as in :meth:`Policy.forward`, ``output`` is the output of the

@@ -71,7 +71,7 @@ def export(
     checkpoint: str | int = "latest",
     network: nn.Module | None = None,
 ) -> Exported:
-    """Export the policy of a run (its centre) as ONNX or for plain torch; see :func:`export_policy`.
+    """Export the policy of a run (its center) as ONNX or for plain torch; see :func:`export_policy`.
 
     Args:
         run: run folder, result of :func:`escalade.train`, or policy file.
@@ -223,7 +223,7 @@ def _difference(wanted: NDArray[Any], got: NDArray[Any]) -> float:
 
 
 def _observations(policy: Policy, count: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Return random observations. If the policy normalises, they have the distribution of its training."""
+    """Return random observations. If the policy normalizes, they have the distribution of its training."""
     space = policy.observation_space
     if policy.normalized and isinstance(space, spaces.Box) and not is_image(space):
         mean, deviation = policy.observation_mean.numpy(), 1 / policy.observation_inverse_std.numpy()

@@ -120,7 +120,7 @@ def _result_of(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from closing_lines(summary, None)
     if failed := summary.get("eval_failed"):
         yield f"{failed} of these episodes failed, and count as the worst of the others."
-    yield f"SHA-256 of centre and normaliser: `{summary['params_sha256']}`"
+    yield f"SHA-256 of center and normalizer: `{summary['params_sha256']}`"
 
 
 def _usage(config: Config, own: bool, repo: str, hidden: Sequence[str]) -> Iterator[str]:

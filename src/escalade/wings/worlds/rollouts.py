@@ -122,7 +122,7 @@ class WorldRollouts:
         return Moments(normalization, flat(observations), rows, steps)
 
     def _inputs(self, observations: Tensor) -> Tensor:
-        """Return the inputs of policies that do not normalise."""
+        """Return the inputs of policies that do not normalize."""
         seen = observations.to(torch.float32)
         return seen / 255 if self._scaled else seen
 

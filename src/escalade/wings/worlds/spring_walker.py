@@ -9,14 +9,14 @@ from torch import Tensor
 
 from escalade.wings.worlds.classic import TorchWorld
 
-_CORNERS = ((-0.4, 0.9), (0.4, 0.9), (-0.4, 0.5), (0.4, 0.5))  # of the body: x and y, in metres
+_CORNERS = ((-0.4, 0.9), (0.4, 0.9), (-0.4, 0.5), (0.4, 0.5))  # of the body: x and y, in meters
 _FEET = ((-0.4, 0.0), (0.4, 0.0))
 _BODY = ((0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (1, 2))  # springs between masses
 _MUSCLES = ((4, 2), (4, 3), (5, 2), (5, 3))  # from each foot to both lower corners
 _POSTURE = np.array((*_CORNERS, *_FEET))
 _SPRINGS = np.array((*_BODY, *_MUSCLES))
 _LENGTHS = np.linalg.norm(_POSTURE[_SPRINGS[:, 0]] - _POSTURE[_SPRINGS[:, 1]], axis=1)
-_WIDTH, _HEIGHT, _PIXELS = 4.0, 1.8, 100  # of a picture, in metres; pixels of a metre
+_WIDTH, _HEIGHT, _PIXELS = 4.0, 1.8, 100  # of a picture, in meters; pixels of a meter
 
 
 def _pulls() -> list[list[int]]:
@@ -39,7 +39,7 @@ class SpringWalker(TorchWorld):
     Masses of 1 kg are joined by springs with damping. Four springs are muscles: actions in [-1, 1] change
     their length by up to 30 %. The ground is a stiff spring with Coulomb friction. Observations are masses'
     positions, those along the ground relative to the body, and their velocities. The return is the distance
-    walked in metres. The episode ends if the body touches the ground, or after ten seconds.
+    walked in meters. The episode ends if the body touches the ground, or after ten seconds.
     """
 
     max_episode_steps, render_fps = 300, 30
@@ -63,7 +63,7 @@ class SpringWalker(TorchWorld):
         return changed
 
     def advance(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the metres walked in this step. The masses move in ten semi-implicit Euler steps."""
+        """Return the meters walked in this step. The masses move in ten semi-implicit Euler steps."""
         places, speeds = self._parts()
         before = places[:, 0].sum(-1)
         lengths = self._lengths.repeat(len(actions), 1)
@@ -89,7 +89,7 @@ class SpringWalker(TorchWorld):
         up = _HEIGHT - 0.3 - (torch.arange(round(_HEIGHT * _PIXELS), dtype=torch.float64) + 0.5) / _PIXELS
         image = torch.full((len(up), len(across), 3), 0.97, dtype=torch.float64)
         image[up < 0] = 0.62
-        image[(up < 0)[:, None] & (torch.remainder(across, 1) < 0.03)] = 0.3  # a mark at every metre
+        image[(up < 0)[:, None] & (torch.remainder(across, 1) < 0.03)] = 0.3  # a mark at every meter
         for spring, (one, other) in enumerate(_SPRINGS):
             start, along = places[:, one], places[:, other] - places[:, one]
             x, y = across - start[0], (up - start[1])[:, None]

@@ -68,7 +68,7 @@ class Sums:
 
 
 class Moments:
-    """Moments of the observations of some rows, and the normalised observations of all rows.
+    """Moments of the observations of some rows, and the normalized observations of all rows.
 
     Sums are taken about an episode's first observation: about 0, large offsets would cost precision.
 

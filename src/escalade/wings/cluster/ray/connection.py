@@ -19,7 +19,7 @@ NAMESPACE = "escalade"
 """Ray namespace of all named actors, which separates them from other applications on a cluster."""
 
 _REACH_SECONDS = 5.0
-_STORE_BYTES = 512 * 2**20  # of a local cluster, whose jobs contain only a centre and a normaliser
+_STORE_BYTES = 512 * 2**20  # of a local cluster, whose jobs contain only a center and a normalizer
 
 
 class Connection:

@@ -1,4 +1,4 @@
-"""The option ``behaviour``: numbers that characterise an episode, independent of its return."""
+"""The option ``behavior``: numbers that characterize an episode, independent of its return."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FORMS = (
 _TEXT = re.compile(r"(info|observation|ram)(?::(?!every=)(.*?))?(?::every=(\d{1,9}))?")
 
 
-class Behaviour(str):
-    """A parsed behaviour: numbers of an episode's last step or of every n-th, or a function's result.
+class Behavior(str):
+    """A parsed behavior: numbers of an episode's last step or of every n-th, or a function's result.
 
     Examples are ``info:x_position,y_position``, ``observation:0,1:every=10``, ``ram`` and
     ``package.module:function``.
@@ -40,7 +40,7 @@ class Behaviour(str):
     function: Callable[[Any], Any] | None = None
     """Function of a :class:`escalade.rollout.traces.Trajectory`, imported by :meth:`found`."""
 
-    def __new__(cls, text: str) -> Behaviour:
+    def __new__(cls, text: str) -> Behavior:
         made = super().__new__(cls, text)
         if match := _TEXT.fullmatch(made):
             made.kind, names, steps = match.groups()
@@ -56,44 +56,42 @@ class Behaviour(str):
         elif all(part.isidentifier() for part in re.split(r"[.:]", made)) and made.count(":") == 1:
             made.kind = "function"
             return made
-        raise InputError(f"`behaviour` {text!r} must be {FORMS}")
+        raise InputError(f"`behavior` {text!r} must be {FORMS}")
 
-    def found(self, environment: Environment) -> Behaviour:
-        """Check the behaviour against ``environment``, and import its function.
+    def found(self, environment: Environment) -> Behavior:
+        """Check the behavior against ``environment``, and import its function.
 
         Returns:
-            A copy with ``function`` set if the behaviour names one.
+            A copy with ``function`` set if the behavior names one.
 
         Raises:
-            InputError: The environment does not have this behaviour, or the function does not exist.
+            InputError: The environment does not have this behavior, or the function does not exist.
         """
         from escalade.envs.pixels.wrappers import is_atari
         from escalade.envs.spaces import observation_shape
 
         size = math.prod(observation_shape(environment.observation_space))
-        what = f"`behaviour` {self}"
+        what = f"`behavior` {self}"
         if any(place >= size for place in self.places):
             raise InputError(f"{what}: observations of {environment.id} have the indices 0 to {size - 1}")
         if self.kind == "ram" and not is_atari(environment.spec):
             raise InputError(f"{what}: {environment.id} is not an Atari game of ALE, so it has no RAM")
         if self.every and environment.max_episode_steps is None:
-            raise InputError(
-                f"{what}: set `max_episode_steps` too, so that all behaviours have the same size"
-            )
-        made = Behaviour(self)
+            raise InputError(f"{what}: set `max_episode_steps` too, so that all behaviors have the same size")
+        made = Behavior(self)
         made.function = imported(self, what) if self.kind == "function" else None
         return made
 
 
 def check_sizes(sizes: set[int]) -> None:
-    """Check that all behaviours have the same size.
+    """Check that all behaviors have the same size.
 
     Raises:
         InputError: ``sizes`` has more than one element.
     """
     if len(sizes) > 1:
         several = " and ".join(map(str, sorted(sizes)))
-        raise InputError(f"`behaviour`: found behaviours of {several} numbers; all must have the same size")
+        raise InputError(f"`behavior`: found behaviors of {several} numbers; all must have the same size")
 
 
 def _is_index(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Behaviours of episodes: the requested numbers, in any worker and backend, without effect on training."""
+"""Behaviors of episodes: the requested numbers, in any worker and backend, without effect on training."""
 
 import gymnasium
 import numpy as np
@@ -9,10 +9,10 @@ from escalade import InputError
 from escalade.cli.main import main
 from escalade.config.options import Config
 from escalade.errors import EnvironmentFailure
-from escalade.rollout.behaviour import Behaviour
+from escalade.rollout.behavior import Behavior
 
 ENV = "tests.environments:Succeeds-v0"
-HERE = "tests.rollout.test_behaviours"
+HERE = "tests.rollout.test_behaviors"
 SMALL = {"preset": None, "population": 8, "hidden": [4], "eval_every": 2, "eval_episodes": 3, "seed": 3}
 
 
@@ -70,9 +70,9 @@ def raises(trajectory):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     seen = []
-    folder = tmp_path_factory.mktemp("behaviours") / "whole"
-    options = {"behaviour": "info:where,is_success", "episodes_per_member": 2, "max_episode_steps": 12}
-    return trained(folder, callbacks=[lambda view: seen.append(view.behaviours)], **options), seen
+    folder = tmp_path_factory.mktemp("behaviors") / "whole"
+    options = {"behavior": "info:where,is_success", "episodes_per_member": 2, "max_episode_steps": 12}
+    return trained(folder, callbacks=[lambda view: seen.append(view.behaviors)], **options), seen
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def whole(tmp_path_factory):
         ("my.own:function", ("function", (), (), None)),
     ],
 )
-def test_behaviour_is_parsed_from_text(text, parts):
-    found = Behaviour(text)
+def test_behavior_is_parsed_from_text(text, parts):
+    found = Behavior(text)
     assert (found.kind, found.keys, found.places, found.every) == parts
 
 
@@ -99,12 +99,12 @@ def test_behaviour_is_parsed_from_text(text, parts):
         *("observation:0:every=x", "ram:every=0", "my.own:f:every=3", "my..own:f", "a:b:c"),
     ],
 )
-def test_invalid_behaviour_is_rejected(text):
-    with pytest.raises(InputError, match=r"^`behaviour` .* must be info:KEY,\.\.\., observation:N,"):
-        Config(env="X-v0", behaviour=text)
+def test_invalid_behavior_is_rejected(text):
+    with pytest.raises(InputError, match=r"^`behavior` .* must be info:KEY,\.\.\., observation:N,"):
+        Config(env="X-v0", behavior=text)
 
 
-def test_callback_receives_the_mean_behaviours_of_members(whole):
+def test_callback_receives_the_mean_behaviors_of_members(whole):
     _, seen = whole
     assert [part.shape for part in seen] == [(8, 2)] * 3
     assert all(part.dtype == np.float32 and not part.flags.writeable for part in seen)
@@ -113,15 +113,15 @@ def test_callback_receives_the_mean_behaviours_of_members(whole):
 
 
 @pytest.mark.parametrize(("workers", "engine"), [(1, "local"), (2, "local"), (2, "threads")])
-def test_behaviours_are_bit_identical_in_any_worker_and_do_not_affect_training(
+def test_behaviors_are_bit_identical_in_any_worker_and_do_not_affect_training(
     workers, engine, whole, tmp_path
 ):
     run, seen = whole
     again = []
-    options = {"behaviour": f"{HERE}:where", "info_keys": ("where", "is_success"), "episodes_per_member": 2}
+    options = {"behavior": f"{HERE}:where", "info_keys": ("where", "is_success"), "episodes_per_member": 2}
     other = trained(
         tmp_path / "run",
-        callbacks=[lambda view: again.append(view.behaviours)],
+        callbacks=[lambda view: again.append(view.behaviors)],
         workers=workers,
         engine=engine,
         **options,
@@ -134,12 +134,12 @@ def test_behaviours_are_bit_identical_in_any_worker_and_do_not_affect_training(
 
 
 @pytest.mark.parametrize("backend", ["gymnasium", "envpool"])
-def test_built_in_behaviours_match_the_trajectory(backend, tmp_path):
+def test_built_in_behaviors_match_the_trajectory(backend, tmp_path):
     run = trained(tmp_path / "run", "CartPole-v1", max_episode_steps=150, backend=backend)
     with_info = {"episodes": 70, "workers": 0}
     found = {
-        name: escalade.evaluate(run, behaviour=behaviour, **with_info)
-        for name, behaviour in {
+        name: escalade.evaluate(run, behavior=behavior, **with_info)
+        for name, behavior in {
             "last": "observation:0,1",
             "function": last_two,
             "three": "observation:0,1,2,3:every=3",
@@ -147,18 +147,18 @@ def test_built_in_behaviours_match_the_trajectory(backend, tmp_path):
         }.items()
     }
     assert len(set(found["last"].lengths)) > 2  # some end early
-    np.testing.assert_array_equal(found["last"].behaviours, found["function"].behaviours)
-    np.testing.assert_array_equal(found["three"].behaviours, found["by hand"].behaviours)
-    assert found["three"].behaviours.shape == (70, 200)
-    assert (found["three"].behaviours[:, 196:198] == found["last"].behaviours).all()
+    np.testing.assert_array_equal(found["last"].behaviors, found["function"].behaviors)
+    np.testing.assert_array_equal(found["three"].behaviors, found["by hand"].behaviors)
+    assert found["three"].behaviors.shape == (70, 200)
+    assert (found["three"].behaviors[:, 196:198] == found["last"].behaviors).all()
 
 
 def test_series_ends_at_the_registered_limit_if_a_wrapper_runs_longer(tmp_path):
     options = {"population": 2, "eval_episodes": 1, "generations": 1, "wrappers": [f"{HERE}:LongerLimit"]}
-    run = trained(tmp_path / "run", "Pendulum-v1", behaviour="observation:0:every=10", **options)
+    run = trained(tmp_path / "run", "Pendulum-v1", behavior="observation:0:every=10", **options)
     numbers, by_hand = (
-        escalade.evaluate(run, episodes=3, workers=0, **changed).behaviours
-        for changed in ({}, {"behaviour": every_tenth})
+        escalade.evaluate(run, episodes=3, workers=0, **changed).behaviors
+        for changed in ({}, {"behavior": every_tenth})
     )
     assert numbers.shape == (3, 20)  # for 200 steps
     np.testing.assert_array_equal(numbers, by_hand)
@@ -167,16 +167,16 @@ def test_series_ends_at_the_registered_limit_if_a_wrapper_runs_longer(tmp_path):
 def test_infos_are_passed_to_a_function_and_a_series(whole):
     run, _ = whole
     numbers = escalade.evaluate(run, episodes=9, workers=0)
-    assert numbers.behaviours.shape == (9, 2)
+    assert numbers.behaviors.shape == (9, 2)
     assert numbers.infos == {}
-    several = escalade.evaluate(run, episodes=9, workers=0, behaviour="info:where,is_success:every=5")
-    assert several.behaviours.shape == (9, 6)  # for at most 12 steps
-    np.testing.assert_array_equal(several.behaviours[:, 4:], numbers.behaviours)
-    options = {"info_keys": ("where",), "behaviour": where}
+    several = escalade.evaluate(run, episodes=9, workers=0, behavior="info:where,is_success:every=5")
+    assert several.behaviors.shape == (9, 6)  # for at most 12 steps
+    np.testing.assert_array_equal(several.behaviors[:, 4:], numbers.behaviors)
+    options = {"info_keys": ("where",), "behavior": where}
     made = escalade.evaluate(run, episodes=9, workers=0, **options)
-    np.testing.assert_array_equal(made.behaviours[:, 0], numbers.behaviours[:, 0])
-    np.testing.assert_allclose(made.behaviours[:, 1], numbers.returns, rtol=1e-6)
-    np.testing.assert_array_equal(made.behaviours[:, 2], numbers.lengths)
+    np.testing.assert_array_equal(made.behaviors[:, 0], numbers.behaviors[:, 0])
+    np.testing.assert_allclose(made.behaviors[:, 1], numbers.returns, rtol=1e-6)
+    np.testing.assert_array_equal(made.behaviors[:, 2], numbers.lengths)
 
 
 def first_action(trajectory):
@@ -187,10 +187,10 @@ def test_trajectory_holds_the_policys_actions_even_if_the_environment_modifies_t
     found = [
         escalade.evaluate(
             trained(tmp_path / name, "tests.environments:Spoils-v0", generations=1, env_kwargs={"by": by}),
-            behaviour=f"{HERE}:first_action",
+            behavior=f"{HERE}:first_action",
             episodes=5,
             workers=0,
-        ).behaviours
+        ).behaviors
         for name, by in (("plain", 1.0), ("spoilt", 1000.0))
     ]
     np.testing.assert_array_equal(*found)
@@ -198,70 +198,70 @@ def test_trajectory_holds_the_policys_actions_even_if_the_environment_modifies_t
 
 @pytest.mark.parametrize(("backend", "lacks"), [("envpool", "reward_forward"), ("mujoco", "no_such")])
 def test_c_backends_provide_their_own_infos(backend, lacks, tmp_path):
-    options = {"max_episode_steps": 6, "behaviour": "info:x_position:every=2", "info_keys": ("reward_ctrl",)}
+    options = {"max_episode_steps": 6, "behavior": "info:x_position:every=2", "info_keys": ("reward_ctrl",)}
     run = trained(tmp_path / "run", "HalfCheetah-v5", generations=1, backend=backend, **options)
     assert run.summary["backend"] == backend
     found = escalade.evaluate(run, episodes=5, workers=0)
-    assert found.behaviours.shape == (5, 3)
-    assert len(np.unique(found.behaviours)) == 15
+    assert found.behaviors.shape == (5, 3)
+    assert len(np.unique(found.behaviors)) == 15
     assert set(found.infos) == {"reward_ctrl"}
     with pytest.raises(InputError, match="has no HalfCheetah-v5 with these"):
-        escalade.evaluate(run, workers=0, behaviour=f"info:{lacks}")
+        escalade.evaluate(run, workers=0, behavior=f"info:{lacks}")
 
 
 @pytest.mark.slow("src/escalade/envs", "src/escalade/rollout")
 @pytest.mark.parametrize("backend", ["ale", "gymnasium"])
-def test_ram_behaviour_equals_the_ram_observation(backend, tmp_path):
+def test_ram_behavior_equals_the_ram_observation(backend, tmp_path):
     pytest.importorskip("ale_py")
     options = {"env_kwargs": {"obs_type": "ram"}, "max_episode_steps": 7, "generations": 1, "population": 2}
     run = trained(tmp_path / "run", "ALE/Pong-v5", backend=backend, eval_episodes=1, **options)
     places = ",".join(map(str, range(128)))
     for every in ("", ":every=3"):
         ram, seen = (
-            escalade.evaluate(run, episodes=3, workers=0, behaviour=f"{of}{every}").behaviours
+            escalade.evaluate(run, episodes=3, workers=0, behavior=f"{of}{every}").behaviors
             for of in ("ram", f"observation:{places}")
         )
         assert ram.shape == (3, 384 if every else 128)
         np.testing.assert_array_equal(ram, seen)
-    with pytest.raises(InputError, match="`behaviour` ram: CartPole-v1 is not an Atari game"):
-        trained(tmp_path / "other", "CartPole-v1", behaviour="ram")
+    with pytest.raises(InputError, match="`behavior` ram: CartPole-v1 is not an Atari game"):
+        trained(tmp_path / "other", "CartPole-v1", behavior="ram")
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "message"),
+    ("behavior", "message"),
     [
-        ("info:wher", "--behaviour wher: no episode's last info has a number with this key"),
-        ("info:text", "--behaviour text: this entry of a step's info must be a number, not 'far'"),
+        ("info:wher", "--behavior wher: no episode's last info has a number with this key"),
+        ("info:text", "--behavior text: this entry of a step's info must be a number, not 'far'"),
         (
             "observation:0,7",
-            "--behaviour observation:0,7: observations of Succeeds-v0 have the indices 0 to",
+            "--behavior observation:0,7: observations of Succeeds-v0 have the indices 0 to",
         ),
-        (f"{HERE}:as_long_as_it_is", "--behaviour: found behaviours of "),
-        (f"{HERE}:missing", f"--behaviour {HERE}:missing: module {HERE} has no missing"),
+        (f"{HERE}:as_long_as_it_is", "--behavior: found behaviors of "),
+        (f"{HERE}:missing", f"--behavior {HERE}:missing: module {HERE} has no missing"),
     ],
 )
-def test_invalid_behaviour_option_fails_with_one_line(behaviour, message, tmp_path, capsys):
+def test_invalid_behavior_option_fails_with_one_line(behavior, message, tmp_path, capsys):
     flags = f"--preset none --population 4 --generations 1 --run-dir {tmp_path / 'run'}"
-    assert main(["train", ENV, "--workers", "0", *flags.split(), "--behaviour", behaviour]) == 2
+    assert main(["train", ENV, "--workers", "0", *flags.split(), "--behavior", behavior]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert len(said.strip().splitlines()) == 1
 
 
-def test_error_in_a_behaviour_function_names_the_episode(tmp_path):
+def test_error_in_a_behavior_function_names_the_episode(tmp_path):
     with pytest.raises(
         EnvironmentFailure,
-        match=r"`behaviour` of member \d+ of generation 1 \(its episode .* \(line \d+ of test_behav",
+        match=r"`behavior` of member \d+ of generation 1 \(its episode .* \(line \d+ of test_behav",
     ):
-        trained(tmp_path / "run", behaviour=raises)
+        trained(tmp_path / "run", behavior=raises)
 
 
 def test_series_needs_a_step_limit(tmp_path):
-    with pytest.raises(InputError, match="`behaviour` observation:0:every=2: set `max_episode_steps` too"):
-        trained(tmp_path / "run", behaviour="observation:0:every=2")
+    with pytest.raises(InputError, match="`behavior` observation:0:every=2: set `max_episode_steps` too"):
+        trained(tmp_path / "run", behavior="observation:0:every=2")
 
 
-def test_nonfinite_behaviours_end_a_novelty_run_with_one_line(tmp_path):
-    options = {"behaviour": nothing, "novelty": "ns", "strategy": "openai-es"}
-    with pytest.raises(EnvironmentFailure, match="`behaviour`: every member's holds a NaN"):
+def test_nonfinite_behaviors_end_a_novelty_run_with_one_line(tmp_path):
+    options = {"behavior": nothing, "novelty": "ns", "strategy": "openai-es"}
+    with pytest.raises(EnvironmentFailure, match="`behavior`: every member's holds a NaN"):
         trained(tmp_path / "run", **options)
