@@ -15,6 +15,8 @@ BROKEN = [
     ("README.md", "The mend is to install it.", "private word"),
     ("README.md", "That is no option.", "private word"),
     ("README.md", "It has the same bits on two workers.", "bits"),
+    ("README.md", "The centre moves.", "British spelling"),
+    ("a.py", "x = 1  # normalised observations", "British spelling"),
     ("a.py", 'raise ValueError("nobody reads this")', "private word"),
     ("a.py", "x = 1  # as the caller said", "speech"),
     ("a.py", '"""A module.\n\nIts results are equal bit for bit.\n"""', "bits"),

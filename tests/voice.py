@@ -24,6 +24,8 @@ WORDS = {
     "bits": r"\b(same|other|different|own|its|member's) bits\b|\bbit for bit\b|^Bits\b|\*Bits\b",
     "speech": r"\b(says?|said|saying|tells|told|telling|asks|asked|asking|answers|answered|answering)\b",
     "given": r"\bgiven\b(?! that\b)",
+    "British spelling": r"(?i)centre|behaviour|colour|neighbour|favour|catalogue|\b(kilo)?metres?\b|\bgrey"
+    r"|(normal|optim|minim|maxim|initial|vector|general|organ|recogn|linear|random|summar)is(e|ing|ation)",
     "where": r"\bwhere (there (is|are|was|were)|it (is|has|was|can|does)|they (are|have|were|do)|none\b|one\b"
     r"|nothing\b|neither\b|that is\b|the [a-z_` ]+ (is|are|has|have|was|were|does|do)\b)"
     r"|\b(None|True|False|empty|0|only) where\b|^Where .*,",

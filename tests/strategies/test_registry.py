@@ -89,7 +89,7 @@ def test_strategy_options_reach_the_strategy():
     [
         ("cma-es", "bounds", "it takes x0, population, sigma, covariance, seed, direction"),
         ("snes", "learning_rate", "CMAES|SNES takes no learning_rate"),
-        ("openai-es", "optimizer", "did you mean optimizer"),
+        ("openai-es", "optimiser", "did you mean optimizer"),
         ("cem", "elites", "did you mean elite"),
     ],
 )
