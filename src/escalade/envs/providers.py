@@ -35,11 +35,9 @@ def register(env_id: str) -> None:
     """
     if env_id in gymnasium.registry:
         return
-    for package, (extra, ids) in _PROVIDERS.items():
-        sure = ids.match(env_id) is not None
-        if sure:
-            check_installed(f"environment {env_id}", extra, package)
-        if sure or (package == "ale_py" and not missing(package)):  # Pong-v4 does not match
+    check_packages(env_id)
+    for package, (_, ids) in _PROVIDERS.items():
+        if ids.match(env_id) or (package == "ale_py" and not missing(package)):  # Pong-v4 does not match
             with without_warnings():
                 importlib.import_module(package)
 
