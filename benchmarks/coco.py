@@ -4,11 +4,13 @@
     pip install --no-deps coco-experiment      # cocoex; or with --target FOLDER, and FOLDER in PYTHONPATH
     python benchmarks/coco.py run bbob --dimensions 10 --per-dimension 2000 --names cma-es pycma cmaes
     python benchmarks/coco.py table
+    python benchmarks/coco.py picture          # results/coco.png
 
 ``run`` adds a line to results/coco.jsonl for each run that is not there yet, and stops after ``--minutes`` of
-processor time. All begin a search at the same points, drawn uniformly from [-4, 4) (bbob) or from the box
-(bbob-mixint), with a first sigma of 2 or of 0.3 of the range, and their own defaults for everything else. A
-target is a distance to the optimal value, from 1e2 to 1e-8, five to a factor of ten.
+processor time. A result that follows from a run with another budget is derived from that run. All begin a
+search at the same points, drawn uniformly from [-4, 4) (bbob) or from the box (bbob-mixint), with a first
+sigma of 2 or of 0.3 of the range, and their own defaults for everything else. A target is a distance to the
+optimal value, from 1e2 to 1e-8, five to a factor of ten.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ import escalade
 import presets
 
 RESULTS = Path(__file__).parent / "results" / "coco.jsonl"
+PICTURE = RESULTS.with_suffix(".png")
 TARGETS = 10 ** np.linspace(2, -8, 51)
 GROUPS = {
     "separable": range(1, 6),
@@ -42,6 +45,8 @@ GROUPS = {
     "multimodal": range(15, 20),
     "weak structure": range(20, 25),
 }
+DRAWN = [("bbob", 5, 10_000, "ipop"), ("bbob", 10, 10_000, "ipop"), ("bbob", 20, 2000, "ipop")]
+"""Settings in the picture: suite, dimension, evaluations a dimension, and restarts."""
 SIGMA = 2.0
 Rows = np.ndarray[Any, np.dtype[np.float64]]
 Line = dict[str, Any]
@@ -230,6 +235,26 @@ def run(key: tuple[Any, ...]) -> Line:
     return dict(zip(KEYS, key, strict=True)) | found
 
 
+def derived(key: tuple[Any, ...], known: list[Line]) -> Line | None:
+    """Return the result that a run with another budget implies, or None.
+
+    Only nevergrad is told its budget. For the others a run with a larger budget begins in the same way, and
+    one that ended before a smaller budget would end there again.
+    """
+    name, budget = key[KEYS.index("name")], key[KEYS.index("budget")]
+    for line in () if name == "nevergrad NGOpt" else known:
+        evaluations = min(line["evaluations"], budget * line["dimension"])
+        ended = line["evaluations"] < line["budget"] * line["dimension"] or len(line["reached"]) == len(
+            TARGETS
+        )
+        if line["budget"] >= budget or ended:
+            reached = [count for count in line["reached"] if count <= evaluations]
+            stop = line["stop"] if evaluations == line["evaluations"] else ""
+            own = dict(zip(KEYS, key, strict=True))
+            return own | {"reached": reached, "evaluations": evaluations, "stop": stop}
+    return None
+
+
 # --- tables -------------------------------------------------------------------------------------------
 
 
@@ -284,6 +309,31 @@ def _names(lines: list[Line]) -> list[str]:
     return sorted({line["name"] for line in lines}, key=lambda name: (name in PEERS, name))
 
 
+def picture(lines: list[Line]) -> None:
+    """Draw the share of all targets against evaluations for the settings in :data:`DRAWN`."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(DRAWN), figsize=(4.5 * len(DRAWN), 3.6), sharey=True)
+    for ax, setting in zip(axes, DRAWN, strict=True):
+        own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]
+        suite, dimension, budget, restarts = setting
+        for name in _names(own):
+            runs = [line for line in own if line["name"] == name]
+            hits = np.sort(np.concatenate([line["reached"] for line in runs])) / dimension
+            share = np.arange(1, len(hits) + 1) / (len(TARGETS) * len(runs))
+            ax.step([*hits, budget], [*share, share[-1]], where="post", label=name, linewidth=1.2)
+        ax.set(xscale="log", xlim=(1, budget), ylim=(0, 1), title=f"{suite}, {dimension}-D, {restarts}")
+        ax.set_xlabel("evaluations / dimension")
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel("share of targets")
+    axes[0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(PICTURE, dpi=90)
+
+
 # --- commands -----------------------------------------------------------------------------------------
 
 
@@ -296,9 +346,14 @@ def spans(text: str) -> list[int]:
     return found
 
 
+def _start(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a run's key without its budget."""
+    return tuple(value for name, value in zip(KEYS, key, strict=True) if name != "budget")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("what", choices=["run", "table", "picture"])
     parser.add_argument("suite", nargs="?", default="bbob", choices=["bbob", "bbob-mixint"])
     parser.add_argument("--dimensions", type=int, nargs="+", default=[2, 3, 5, 10, 20])
     parser.add_argument("--per-dimension", type=int, default=2000, help="evaluations a dimension")
@@ -315,8 +370,14 @@ def main() -> None:
     if chosen.what == "table":
         print("\n".join(tables(known)))
         return
+    if chosen.what == "picture":
+        picture(known)
+        return
     warnings.simplefilter("ignore")
     there = {tuple(line[key] for key in KEYS) for line in known}
+    by_start: dict[tuple[Any, ...], list[Line]] = {}
+    for line in known:
+        by_start.setdefault(_start(tuple(line[key] for key in KEYS)), []).append(line)
     for instance, restarts, dimension, function, name in itertools.product(
         chosen.instances, chosen.restarts, chosen.dimensions, chosen.functions, chosen.names
     ):
@@ -325,8 +386,9 @@ def main() -> None:
             continue
         if time.process_time() > 60 * chosen.minutes:
             break
+        line = derived(key, by_start.get(_start(key), [])) or run(key)
         with chosen.results.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(run(key)) + "\n")
+            out.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":
