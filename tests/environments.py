@@ -31,6 +31,7 @@ OBSERVATIONS = {
     "channels first": lambda: spaces.Box(0, 255, (3, 5, 6), np.uint8),
     "float image": lambda: spaces.Box(0.0, 1.0, (4, 5, 1), np.float32),
     "picture": lambda: spaces.Box(0, 255, (1, 20, 22), np.uint8),
+    "large picture": lambda: spaces.Box(0, 255, (40, 40, 3), np.uint8),
     "with image": lambda: spaces.Dict(image=spaces.Box(0, 255, (8, 8, 3), np.uint8)),
     # Not supported:
     "film": lambda: spaces.Box(0, 255, (4, 8, 8, 3), np.uint8),

@@ -65,6 +65,12 @@ class Parts:
         """True if observations are images that are normalized by running mean and deviation."""
         return is_image(self.environment.observation_space) and len(self.policy.observation_mean) > 0
 
+    @property
+    def flattens_large_images(self) -> bool:
+        """True if observations are large images and the network is a known one that flattens them."""
+        space = self.environment.observation_space
+        return is_image(space) and not is_small(space) and _flattens(self.policy.architecture)
+
     def has_own_network(self, config: Config) -> bool:
         """Return True if the network is a module passed in Python, which no config can name."""
         return not self.policy.architecture and ":" not in config.policy
@@ -149,8 +155,13 @@ def _normalizes_images(config: Config, space: Space[Any], architecture: dict[str
     """
     if config.normalize_observations is not None:
         return config.normalize_observations
+    return _flattens(architecture) and is_small(space)
+
+
+def _flattens(architecture: dict[str, Any]) -> bool:
+    """Return True if the network is a known one without convolutions."""
     named = ARCHITECTURES.get(str(architecture.get("policy")))
-    return named is not None and not named.images and is_small(space)
+    return named is not None and not named.images
 
 
 def _set_reference(config: Config, environment: Environment, actions: ActionMap, network: nn.Module) -> None:

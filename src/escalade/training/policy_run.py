@@ -12,6 +12,7 @@ from escalade.config.conversion import to_toml
 from escalade.config.options import Config
 from escalade.envs import settle_backend
 from escalade.envs.environment import DEFAULT_LIMIT
+from escalade.envs.spaces import observation_size
 from escalade.errors import InputError
 from escalade.perturbation.registry import rank_of
 from escalade.recorders import DETERMINISTIC, Goals, check_recorders, info_columns
@@ -152,6 +153,12 @@ def _first_notes(config: Config, parts: Parts) -> list[str]:
         notes.append(
             f"fitness is computed from info {config.reward.info!r}; returns, evaluations and "
             "`target_return` use the environment's own reward"
+        )
+    if parts.flattens_large_images:
+        size = observation_size(parts.environment.observation_space)
+        notes.append(
+            f"the policy flattens images of {size:,} numbers, and small ones learn faster: use `resize=20`, "
+            "with `grayscale` for colors and `frame_stack=2` for motion, or `policy=nature`"
         )
     if parts.environment.text_parts:
         ignored = ", ".join(parts.environment.text_parts)

@@ -134,6 +134,20 @@ def test_small_images_are_normalized_by_default_if_the_network_flattens_them(opt
     assert bool(read_config(run.folder).normalize_observations) is normalized
 
 
+@pytest.mark.parametrize(
+    ("options", "advised"),
+    [({}, True), ({"policy": "small-cnn"}, False), ({"resize": 20}, False), ({"network": None}, False)],
+)
+def test_a_run_advises_small_images_if_the_network_flattens_large_ones(options, advised, tmp_path, capsys):
+    if "network" in options:
+        options = {"network": nn.Sequential(nn.Flatten(), nn.Linear(4800, 3))}
+    few = {"population": 2, "preset": None, "workers": 0, "generations": 1}
+    kwargs = {"observation": "large picture"}
+    escalade.train(TINY, env_kwargs=kwargs, run_dir=tmp_path / "run", **few, **options)
+    printed = capsys.readouterr()
+    assert ("flattens images of 4,800 numbers" in printed.err + printed.out) is advised
+
+
 def test_images_are_normalized_by_running_moments_on_request(tmp_path):
     config = Config(env=TINY, env_kwargs={"observation": "pixels"}, hidden=(4,), normalize_observations=True)
     environment = find_environment(config)
