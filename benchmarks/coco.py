@@ -238,8 +238,8 @@ def run(key: tuple[Any, ...]) -> Line:
 def derived(key: tuple[Any, ...], known: list[Line]) -> Line | None:
     """Return the result that a run with another budget implies, or None.
 
-    Only nevergrad takes the budget as an argument. For the others a run with a larger budget begins in the same way, and
-    one that ended before a smaller budget would end there again.
+    Only nevergrad takes the budget as an argument. For the others, a run with a larger budget begins in the
+    same way, and one that ended before a smaller budget would end there again.
     """
     name, budget = key[KEYS.index("name")], key[KEYS.index("budget")]
     for line in () if name == "nevergrad NGOpt" else known:
