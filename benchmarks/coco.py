@@ -7,7 +7,7 @@
     python benchmarks/coco.py picture          # results/coco.png
 
 ``run`` adds a line to results/coco.jsonl for each run that is not there yet, and stops after ``--minutes`` of
-processor time. A result that follows from a run with another budget is derived from that run. All begin a
+processor time. Results that follow from a run with another budget are derived from that run. All begin a
 search at the same points, drawn uniformly from [-4, 4) (bbob) or from the box (bbob-mixint), with a first
 sigma of 2 or of 0.3 of the range, and their own defaults for everything else. A target is a distance to the
 optimal value, from 1e2 to 1e-8, five to a factor of ten.
@@ -50,6 +50,8 @@ DRAWN = [("bbob", 5, 10_000, "ipop"), ("bbob", 10, 10_000, "ipop"), ("bbob", 20,
 SIGMA = 2.0
 Rows = np.ndarray[Any, np.dtype[np.float64]]
 Line = dict[str, Any]
+BUDGETS = (2000, 10_000)
+"""Evaluations a dimension in the tables, if there are runs with as many."""
 KEYS = ("suite", "dimension", "budget", "restarts", "name", "function", "instance")
 
 
@@ -219,7 +221,7 @@ PEERS: dict[str, Search] = {
 }
 
 
-def run(key: tuple[Any, ...]) -> Line:
+def run(key: Key) -> Line:
     """Run once and return the result line."""
     import cocoex
 
@@ -235,24 +237,70 @@ def run(key: tuple[Any, ...]) -> Line:
     return dict(zip(KEYS, key, strict=True)) | found
 
 
-def derived(key: tuple[Any, ...], known: list[Line]) -> Line | None:
-    """Return the result that a run with another budget implies, or None.
+Key = tuple[Any, ...]
+
+
+def key_of(line: Line) -> Key:
+    return tuple(line[name] for name in KEYS)
+
+
+def place_of(line: Line) -> Key:
+    return line["suite"], line["dimension"], line["restarts"]
+
+
+def without_budget(key: Key) -> Key:
+    return tuple(value for name, value in zip(KEYS, key, strict=True) if name != "budget")
+
+
+def by_start(lines: list[Line]) -> dict[Key, list[Line]]:
+    """Return the runs with the same start and different budgets."""
+    found: dict[Key, list[Line]] = {}
+    for line in lines:
+        found.setdefault(without_budget(key_of(line)), []).append(line)
+    return found
+
+
+def derived(key: Key, known: dict[Key, list[Line]]) -> Line | None:
+    """Return the result that a run with this or another budget implies, or None.
 
     Only nevergrad takes the budget as an argument. For the others, a run with a larger budget begins in the
     same way, and one that ended before a smaller budget would end there again.
     """
     name, budget = key[KEYS.index("name")], key[KEYS.index("budget")]
-    for line in () if name == "nevergrad NGOpt" else known:
-        evaluations = min(line["evaluations"], budget * line["dimension"])
-        ended = line["evaluations"] < line["budget"] * line["dimension"] or len(line["reached"]) == len(
-            TARGETS
-        )
-        if line["budget"] >= budget or ended:
+    for line in known.get(without_budget(key), []):
+        evaluations, most = min(line["evaluations"], budget * line["dimension"]), line["budget"]
+        ended = line["evaluations"] < most * line["dimension"] or len(line["reached"]) == len(TARGETS)
+        if most == budget or (name != "nevergrad NGOpt" and (most > budget or ended)):
             reached = [count for count in line["reached"] if count <= evaluations]
             stop = line["stop"] if evaluations == line["evaluations"] else ""
             own = dict(zip(KEYS, key, strict=True))
             return own | {"reached": reached, "evaluations": evaluations, "stop": stop}
     return None
+
+
+def at_budgets(lines: list[Line]) -> dict[Key, dict[str, list[Line]]]:
+    """Return results by setting, then by name (ours first).
+
+    Instances without results of all functions are omitted: the solved runs among them would count too much.
+    """
+    known = by_start(lines)
+    functions: dict[Key, set[int]] = {}
+    most: dict[Key, int] = {}
+    for line in lines:
+        place = place_of(line)
+        functions.setdefault(place, set()).add(line["function"])
+        most[place] = max(most.get(place, 0), line["budget"])
+    found: dict[Key, dict[str, list[Line]]] = {}
+    runs = {(line["name"] in PEERS, line["name"], *place_of(line), line["instance"]) for line in lines}
+    for _, name, suite, dimension, restarts, instance in sorted(runs):
+        place = suite, dimension, restarts
+        for budget in (budget for budget in BUDGETS if budget <= most[place]):
+            setting = suite, dimension, budget, restarts
+            keys = [(*setting, name, function, instance) for function in functions[place]]
+            results = [result for key in keys if (result := derived(key, known))]
+            if len(results) == len(keys):
+                found.setdefault(setting, {}).setdefault(name, []).extend(results)
+    return found
 
 
 # --- tables -------------------------------------------------------------------------------------------
@@ -281,11 +329,8 @@ def paired(one: list[Line], other: list[Line], measure: Callable[[Line], float])
 
 def tables(lines: list[Line]) -> Iterator[str]:
     """Return the results of each setting by group of functions, with paired differences to the first name."""
-    for setting in sorted({tuple(line[key] for key in KEYS[:4]) for line in lines}):
-        own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]
-        suite, dimension, budget, restarts = setting
+    for (suite, dimension, budget, restarts), by_name in sorted(at_budgets(lines).items()):
         yield f"### {suite}, {dimension}-D, {budget:,} evaluations a dimension, restarts: {restarts}\n"
-        by_name = {name: [line for line in own if line["name"] == name] for name in _names(own)}
         first = next(iter(by_name))
         rows = []
         for name, runs in by_name.items():
@@ -304,11 +349,6 @@ def tables(lines: list[Line]) -> Iterator[str]:
         yield presets.markdown(header, rows) + "\n"
 
 
-def _names(lines: list[Line]) -> list[str]:
-    """Names, ours first."""
-    return sorted({line["name"] for line in lines}, key=lambda name: (name in PEERS, name))
-
-
 def picture(lines: list[Line]) -> None:
     """Draw the share of all targets against evaluations for the settings in :data:`DRAWN`."""
     import matplotlib as mpl
@@ -317,11 +357,10 @@ def picture(lines: list[Line]) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(DRAWN), figsize=(4.5 * len(DRAWN), 3.6), sharey=True)
+    results = at_budgets(lines)
     for ax, setting in zip(axes, DRAWN, strict=True):
-        own = [line for line in lines if tuple(line[key] for key in KEYS[:4]) == setting]
         suite, dimension, budget, restarts = setting
-        for name in _names(own):
-            runs = [line for line in own if line["name"] == name]
+        for name, runs in results[setting].items():
             hits = np.sort(np.concatenate([line["reached"] for line in runs])) / dimension
             share = np.arange(1, len(hits) + 1) / (len(TARGETS) * len(runs))
             ax.step([*hits, budget], [*share, share[-1]], where="post", label=name, linewidth=1.2)
@@ -344,11 +383,6 @@ def spans(text: str) -> list[int]:
         first, _, last = part.partition("-")
         found += range(int(first), int(last or first) + 1)
     return found
-
-
-def _start(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a run's key without its budget."""
-    return tuple(value for name, value in zip(KEYS, key, strict=True) if name != "budget")
 
 
 def main() -> None:
@@ -374,21 +408,17 @@ def main() -> None:
         picture(known)
         return
     warnings.simplefilter("ignore")
-    there = {tuple(line[key] for key in KEYS) for line in known}
-    by_start: dict[tuple[Any, ...], list[Line]] = {}
-    for line in known:
-        by_start.setdefault(_start(tuple(line[key] for key in KEYS)), []).append(line)
+    there = by_start(known)
     for instance, restarts, dimension, function, name in itertools.product(
         chosen.instances, chosen.restarts, chosen.dimensions, chosen.functions, chosen.names
     ):
         key = (chosen.suite, dimension, chosen.per_dimension, restarts, name, function, instance)
-        if key in there or (name, restarts) == ("cmaes", "bipop"):  # its package has no loop for bipop
+        if derived(key, there) or (name, restarts) == ("cmaes", "bipop"):  # its package has no loop for bipop
             continue
         if time.process_time() > 60 * chosen.minutes:
             break
-        line = derived(key, by_start.get(_start(key), [])) or run(key)
         with chosen.results.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(line) + "\n")
+            out.write(json.dumps(run(key)) + "\n")
 
 
 if __name__ == "__main__":
