@@ -327,17 +327,38 @@ def paired(one: list[Line], other: list[Line], measure: Callable[[Line], float])
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))), len(gaps)
 
 
+def summary(results: dict[Key, dict[str, list[Line]]]) -> str:
+    """Return the differences to the first name at the end of each setting."""
+    names = [name for name in PEERS if any(name in by_name for by_name in results.values())]
+    rows = []
+    for (suite, dimension, budget, restarts), by_name in sorted(results.items()):
+        first = next(iter(by_name))
+        cells = [suite, str(dimension), f"{budget:,}", restarts, f"{_share(by_name[first]):.3f}"]
+        for name in names:
+            gap, error, count = paired(by_name[first], by_name.get(name, []), at_the_end)
+            cells.append(f"{gap:+.3f} ± {error:.3f} ({count})" if count else "")
+        rows.append(cells)
+    header = ["suite", "n", "evaluations / n", "restarts", "cma-es", *(f"less {name}" for name in names)]
+    return presets.markdown(header, rows)
+
+
+def _share(lines: list[Line]) -> float:
+    return float(np.mean([at_the_end(line) for line in lines]))
+
+
 def tables(lines: list[Line]) -> Iterator[str]:
-    """Return the results of each setting by group of functions, with paired differences to the first name."""
-    for (suite, dimension, budget, restarts), by_name in sorted(at_budgets(lines).items()):
+    """Return a summary, and the results of each setting by group of functions with paired differences."""
+    results = at_budgets(lines)
+    yield summary(results) + "\n"
+    for (suite, dimension, budget, restarts), by_name in sorted(results.items()):
         yield f"### {suite}, {dimension}-D, {budget:,} evaluations a dimension, restarts: {restarts}\n"
         first = next(iter(by_name))
         rows = []
         for name, runs in by_name.items():
-            cells = [name, f"{np.mean([at_the_end(line) for line in runs]):.3f}"]
+            cells = [name, f"{_share(runs):.3f}"]
             for group in GROUPS.values():
-                shares = [at_the_end(line) for line in runs if line["function"] in group]
-                cells.append(f"{np.mean(shares):.3f}" if shares else "")
+                own = [line for line in runs if line["function"] in group]
+                cells.append(f"{_share(own):.3f}" if own else "")
             solved = sum(len(line["reached"]) == len(TARGETS) for line in runs)
             cells += [f"{np.mean([over_time(line) for line in runs]):.3f}", f"{solved} of {len(runs)}"]
             for measure in (at_the_end, over_time):
