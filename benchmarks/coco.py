@@ -279,7 +279,7 @@ def derived(key: Key, known: dict[Key, list[Line]]) -> Line | None:
 
 
 def at_budgets(lines: list[Line]) -> dict[Key, dict[str, list[Line]]]:
-    """Return results by setting, then by name (ours first).
+    """Return results by setting, then by name: cma-es, our other strategies, other packages.
 
     Instances without results of all functions are omitted: the solved runs among them would count too much.
     """
@@ -291,8 +291,8 @@ def at_budgets(lines: list[Line]) -> dict[Key, dict[str, list[Line]]]:
         functions.setdefault(place, set()).add(line["function"])
         most[place] = max(most.get(place, 0), line["budget"])
     found: dict[Key, dict[str, list[Line]]] = {}
-    runs = {(line["name"] in PEERS, line["name"], *place_of(line), line["instance"]) for line in lines}
-    for _, name, suite, dimension, restarts, instance in sorted(runs):
+    runs = {(line["name"], *place_of(line), line["instance"]) for line in lines}
+    for name, suite, dimension, restarts, instance in sorted(runs, key=_cma_es_first):
         place = suite, dimension, restarts
         for budget in (budget for budget in BUDGETS if budget <= most[place]):
             setting = suite, dimension, budget, restarts
@@ -325,6 +325,10 @@ def paired(one: list[Line], other: list[Line], measure: Callable[[Line], float])
     if len(gaps) < 2:
         return float("nan"), float("nan"), len(gaps)
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))), len(gaps)
+
+
+def _cma_es_first(run: Key) -> Key:
+    return run[0] != "cma-es", run[0] in PEERS, *run
 
 
 def summary(results: dict[Key, dict[str, list[Line]]]) -> str:
@@ -439,7 +443,7 @@ def main() -> None:
         if time.process_time() > 60 * chosen.minutes:
             break
         with chosen.results.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(run(key)) + "\n")
+            out.write(json.dumps(run(key), separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
