@@ -82,6 +82,9 @@ def test_tell_one_is_reproducible_and_depends_on_the_order_of_calls(kind):
 def test_point_number_is_used_once_and_discarded_by_load_state_dict():
     es = made(CMAES)
     state, (number, _) = es.state_dict(), es.ask_one()
+    for unusable in (None, "1", np.ones(2)):
+        with pytest.raises(InputError, match="fitness must be a number"):
+            es.tell_one(number, unusable)
     es.tell_one(number, 1.0)
     with pytest.raises(InputError, match="number 1 is unknown or already used"):
         es.tell_one(number, 1.0)

@@ -78,7 +78,8 @@ class RunInfo:
         """
         if self.folder is None:
             raise InputError(
-                "`recorders`: a recorder that writes files needs a run folder: pass `run_dir` to evolve"
+                "`recorders`: a recorder that writes files needs a run folder: pass `run_dir` to evolve, or "
+                "remove the recorder"
             )
         return self.folder
 

@@ -20,6 +20,7 @@ from escalade.errors import InputError
 from escalade.perturbation import DensePopulation
 from escalade.strategies.sized import Matrix, SizedStrategy
 from escalade.strategies.tensors import State, as_tensor
+from escalade.support.arrays import as_float
 
 
 @dataclass
@@ -101,14 +102,18 @@ class InjectedStrategy(SizedStrategy):
         Every ``population`` of them end a generation.
 
         Raises:
-            InputError: the number is not from :meth:`ask_one`, or its fitness is already recorded.
+            InputError: the number is unknown or already used, or the fitness is not a number.
         """
         single = self._single
         if number not in single.waiting:
             raise InputError(
                 f"number {number} is unknown or already used; call tell_one once for each number from ask_one"
             )
-        single.told.append((single.waiting.pop(number), float(fitness)))
+        try:
+            value = as_float(fitness)
+        except (TypeError, ValueError, RuntimeError, OverflowError):
+            raise InputError(f"fitness must be a number, not {fitness!r:.60}") from None
+        single.told.append((single.waiting.pop(number), value))
         if len(single.told) >= self.population_size:
             told, single.told = single.told, []
             self.tell([value for _, value in told], points=np.stack([point for point, _ in told]))

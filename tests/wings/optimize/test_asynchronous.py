@@ -1,5 +1,7 @@
 """optimize(asynchronous=True): results in any order, slow points, and refusals."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,25 @@ def test_a_programming_error_in_the_function_ends_the_search(catch):
 
     with pytest.raises(EnvironmentFailure, match="the function raised NameError: wieght"):
         escalade.optimize(function, np.zeros(2), workers=1, asynchronous=True, catch=catch, budget=100)
+
+
+def test_a_message_names_the_evaluation():
+    def late(x):
+        if x[0] > 1:
+            raise ValueError("too far")
+        return sphere(x)
+
+    with pytest.raises(EnvironmentFailure, match=r"^evaluation \d+: the function raised ValueError: too far"):
+        escalade.optimize(late, np.zeros(2), workers=1, asynchronous=True)
+
+
+def test_a_time_limit_in_the_first_generation_is_named():
+    def slow(x):
+        time.sleep(0.3)
+        return sphere(x)
+
+    with pytest.raises(InputError, match=r"the time limit of 0\.1 s was reached in the first generation"):
+        escalade.optimize(slow, np.zeros(2), workers=1, population=20, seconds=0.1, asynchronous=True)
 
 
 def test_a_generation_has_three_results_for_two_workers_or_the_usual_number():

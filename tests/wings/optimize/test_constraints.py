@@ -162,6 +162,13 @@ def test_every_restart_has_its_own_multipliers():
         (linear([[1, 1, 1]], 0, 1), "2 columns"),
         (SimpleNamespace(fun=half, lb=0, ub=1, keep_feasible=True), "keep_feasible"),
         (lambda x: "no", "constraint 0 must return numbers, not 'no'"),
+        (linear([[1, np.nan]], 0, 1), "A must be finite"),
+        (nonlinear(half, np.nan, 1), "lb and ub must not be NaN"),
+        (nonlinear(half, None, 1), "lb and ub must not be NaN or None"),
+        (nonlinear(half, "a", 1), "lb must be numbers, not 'a'"),
+        (nonlinear(half, 2, 1), "lb must not be above ub"),
+        (nonlinear(half, [0, 0, 0], [1, 1]), "lb has 3 numbers, but ub has 2"),
+        (nonlinear(half, [0, 0], 1), "constraint 0 returned 1 numbers for a point, but its lb has 2"),
         (True, "return .value, violations."),
     ],
 )

@@ -363,6 +363,7 @@ def test_verbose_prints_the_problem_and_progress(capsys):
         ({"catch": "all"}, "catch 'all' must be True or exception types"),
         ({"recorders": ["csv"]}, "run folder"),
         ({"seconds": 0}, "seconds 0 must be above 0"),
+        ({"callback": 3}, "callback must be a function of the result so far, not 3"),
         ({"function": [1.0, 2.0], "x0": sphere}, "the first argument, before x0, must be a function"),
         ({"x0": "far"}, "x0 must be numbers"),
         ({"x0": np.zeros((2, 2))}, r"x0 .* shape \(2, 2\)"),

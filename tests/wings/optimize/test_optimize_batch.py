@@ -88,6 +88,7 @@ def test_a_caught_exception_counts_for_every_search_of_the_call():
     [
         (None, [[1.0]], {}, r"callable as function\(points, numbers\)"),
         (sphere, [1.0], {}, r"x0 of shape \(1,\) must have one row per function"),
+        (sphere, [[1.0, 2.0], [3.0]], {}, "x0 must have one row per function, all of the same length"),
         (sphere, [[1.0, np.nan], [3.0, 4.0]], {}, r"x0 must be finite, but x0\[1\] is nan"),
         (lambda x, n: 1.0, np.zeros((2, 3)), {}, "must return one number per point"),
         (lambda x, n: np.full(len(n), np.nan), np.zeros((2, 3)), {}, "returned no finite number"),

@@ -49,6 +49,11 @@ class Pending(NamedTuple):
     point: Array
     """Point in the coordinates of the function, shape (1, dimension)."""
 
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return f"evaluation {self.number}" + (f" of search {self.search}" if self.search > 1 else "")
+
 
 class AsynchronousSearch(Search):
     """A search that takes one value at a time. A generation ends with as many values as it has members."""
@@ -116,7 +121,7 @@ def run_asynchronously(search: AsynchronousSearch, calls: Sequence[FunctionCalls
                     deadline.set(limits.seconds_for_generation(search.progress))
                 for one in idle:
                     pending = search.ask_one()
-                    running[pool.submit(one.values, [pending.point], [0])] = one, pending
+                    running[pool.submit(one.values, [pending.point], [0], pending.name)] = one, pending
                 idle = []
                 done = wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done
                 if ready.is_set():
@@ -131,3 +136,9 @@ def run_asynchronously(search: AsynchronousSearch, calls: Sequence[FunctionCalls
         finally:
             over.set()
     return results([search])[0]
+
+
+def close_together(calls: Sequence[FunctionCalls]) -> None:
+    """Close all engines at once; in turn, each busy worker would take seconds."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        list(pool.map(lambda one: one.engine.close(), calls))

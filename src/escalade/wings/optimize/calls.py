@@ -117,8 +117,13 @@ class FunctionCalls:
         self._found.restore()
         self.engine.close()
 
-    def values(self, parts: Sequence[Array], numbers: Sequence[int]) -> Values:
+    def values(self, parts: Sequence[Array], numbers: Sequence[int], name: str = "") -> Values:
         """Call the function at the points of several searches, each of shape (n, dimension).
+
+        Args:
+            parts: the points of each search.
+            numbers: the number of each search.
+            name: name of a single point in messages.
 
         Raises:
             EnvironmentFailure: the function raised an exception that is not caught, or has failed at every
@@ -128,7 +133,7 @@ class FunctionCalls:
         arrays: tuple[NDArray[Any], ...] = (np.concatenate(parts),)  # a copy
         if self._numbered:
             arrays += (np.repeat(np.array(numbers, dtype=np.int64), [len(part) for part in parts]),)
-        n, job = len(arrays[0]), PointsJob(self._seed, self._generations, arrays)
+        n, job = len(arrays[0]), PointsJob(self._seed, self._generations, arrays, name)
         results = self.engine.run(job, 1 if self._vectorized else n)
         returned: Any = results.in_order()
         raised = results.raised
@@ -166,10 +171,12 @@ class PointsJob:
     """Number of the generation over all searches, starting at 0."""
     arrays: tuple[NDArray[Any], ...]
     """Arguments of the function: points, shape (n, dimension), and others. The function may modify them."""
+    name: str = ""
+    """Name of a single point."""
 
     def describe(self, item: int) -> str:
         """Return a description of an item."""
-        return f"point {item}, generation {self.generation + 1}"
+        return self.name or f"point {item}, generation {self.generation + 1}"
 
 
 class PointsWork:

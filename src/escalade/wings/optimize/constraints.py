@@ -88,7 +88,7 @@ class ConstrainedFunction:
         if self._limits is None:
             return np.hstack([value, _table(returned[1], count, "the function")])
         sides = [
-            limit.sides(_table(numbers, count, f"constraint {place}"))
+            limit.sides(_table(numbers, count, who := f"constraint {place}"), who)
             for place, (limit, numbers) in enumerate(zip(self._limits, returned[1], strict=True))
         ]
         return np.hstack([value, *sides])
@@ -102,8 +102,13 @@ class _Limited:
     lower: Array
     upper: Array
 
-    def sides(self, table: Array) -> Array:
+    def sides(self, table: Array, who: str) -> Array:
         """Return numbers that are at most 0 if ``table``, shape (count, components), is within the bounds."""
+        for name, bound in (("lb", self.lower), ("ub", self.upper)):
+            if bound.size not in (1, table.shape[1]):
+                raise InputError(
+                    f"{who} returned {table.shape[1]} numbers for a point, but its {name} has {bound.size}"
+                )
         lower, upper = (np.broadcast_to(bound, table.shape[1:]) for bound in (self.lower, self.upper))
         slack = np.where(lower == upper, EQUAL, 0.0)
         high, low = np.isfinite(upper), np.isfinite(lower)
@@ -128,7 +133,9 @@ def _limited(constraint: Any, dimension: int) -> _Limited:
         )
     if isinstance(constraint, ScipyLinear):
         dense = constraint.A.toarray() if hasattr(constraint.A, "toarray") else constraint.A
-        matrix = np.atleast_2d(np.asarray(dense, dtype=np.float64))
+        matrix = np.atleast_2d(_numbers(dense, "A"))
+        if not np.isfinite(matrix).all():
+            raise InputError("constraints: A must be finite")
         if matrix.shape[1:] != (dimension,):
             raise InputError(f"constraints: A of shape {matrix.shape} must have {dimension} columns")
         function: Callable[[Any], Any] = _Linear(matrix)
@@ -139,8 +146,22 @@ def _limited(constraint: Any, dimension: int) -> _Limited:
     else:
         kinds = "functions g, met if g(x) <= 0, or SciPy's LinearConstraint or NonlinearConstraint"
         raise InputError(f"constraints must be {kinds}, not {constraint!r:.60}")
-    lower, upper = (np.asarray(bound, dtype=np.float64) for bound in (constraint.lb, constraint.ub))
+    lower, upper = _numbers(constraint.lb, "lb"), _numbers(constraint.ub, "ub")
+    if lower.size > 1 < upper.size != lower.size:
+        raise InputError(f"constraints: lb has {lower.size} numbers, but ub has {upper.size}")
+    if np.isnan(lower).any() or np.isnan(upper).any():
+        raise InputError("constraints: lb and ub must not be NaN or None; infinity means no bound")
+    if (lower > upper).any():
+        raise InputError("constraints: lb must not be above ub")
     return _Limited(function, lower, upper)
+
+
+def _numbers(values: Any, name: str) -> Array:
+    """Return an attribute of a SciPy constraint as an array."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"constraints: {name} must be numbers, not {values!r:.60}") from None
 
 
 def _table(returned: Any, count: int, who: str) -> Array:

@@ -24,6 +24,7 @@ from escalade.wings.optimize.asynchronous import (
     AsynchronousSearch,
     asynchronous_population,
     check_asynchronous,
+    close_together,
     run_asynchronously,
 )
 from escalade.wings.optimize.calls import FunctionCalls, check_function
@@ -31,7 +32,7 @@ from escalade.wings.optimize.constrained import ConstrainedSearch
 from escalade.wings.optimize.constraints import ConstrainedFunction, Constraints
 from escalade.wings.optimize.noise import NoisySearch, noisy_population
 from escalade.wings.optimize.plan import SearchOptions, plan_search
-from escalade.wings.optimize.search import Optimum, Search, run_searches
+from escalade.wings.optimize.search import Optimum, Search, check_callback, run_searches
 from escalade.wings.optimize.space import EarlierPoints, SearchSpace
 
 Function = Callable[[Any], Any]
@@ -88,9 +89,10 @@ def optimize(
             initially or when the strategy adapts it.
         population: points per generation; None for the default of the strategy.
         bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers per parameter,
-            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. Two pairs that could have both meanings
-            are rejected, except a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
-            never called outside the bounds. Two equal bounds fix a parameter.
+            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. With two
+            parameters, two pairs are one per parameter, except a tuple of two arrays or lists, which is
+            ``(lower, upper)``. The function is never called outside the bounds. Two equal bounds fix a
+            parameter.
         integers: indices of integer parameters, such as ``[0, 3]``, or a mask. The function gets them
             rounded. A strategy with one standard deviation per parameter keeps theirs large enough to try
             other integers.
@@ -138,7 +140,8 @@ def optimize(
         InputError: an argument is invalid, the function returned something other than numbers or no finite
             number, or ``seconds`` ended in the first generation.
         EnvironmentFailure: the function raised an exception that is not in ``catch``, or failed at every
-            point so far. The message contains the point and the generation.
+            point so far. The message contains the point and the generation; with ``asynchronous``, the number
+            of the evaluation.
 
     Examples:
         >>> import numpy as np
@@ -148,6 +151,7 @@ def optimize(
     """
     check_function(function, "x")
     check_recorders(recorders)
+    check_callback(callback)
     limits = Limits(seconds=seconds)
     space = SearchSpace(x0, sigma, bounds, seed_number(seed), integers, direction)
     if asynchronous:
@@ -182,6 +186,8 @@ def optimize(
             calls = [making(workers=workers, seed=seed, watched=watched)]
         for one in calls:
             closing.enter_context(one)
+        if asynchronous:
+            closing.callback(close_together, calls)
         announcer = Announcer()
         listening = start_recorders(wanted, RunInfo(None, goals), closing, announcer)
         arguments = space, plan, options, limits, listening, callback
@@ -257,8 +263,12 @@ def optimize_batch(
         True
     """
     check_function(function, "points, numbers")
-    if np.ndim(x0) != 2 or 0 in np.shape(x0):
-        raise InputError(f"x0 of shape {np.shape(x0)} must have one row per function: (functions, dimension)")
+    try:
+        shape = np.shape(x0)
+    except ValueError:
+        raise InputError("x0 must have one row per function, all of the same length") from None
+    if len(shape) != 2 or 0 in shape:
+        raise InputError(f"x0 of shape {shape} must have one row per function: (functions, dimension)")
     limits = Limits(seconds=seconds)
     options = SearchOptions(strategy, direction, population, budget, target, tolerance, restarts)
     first, rows = seed_number(seed), list(cast("Sequence[Any]", x0))

@@ -92,6 +92,17 @@ class Optimum:
 
 Callback = Callable[[Optimum], bool | None]
 
+
+def check_callback(callback: Any) -> None:
+    """Check that a callback is callable or None.
+
+    Raises:
+        InputError: it is not.
+    """
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be a function of the result so far, not {callback!r}")
+
+
 _FINAL = ("target", "budget", "seconds", "callback")  # reasons that prevent a restart
 
 
@@ -151,6 +162,11 @@ class Search:
         self._limit = math.inf if start.budget is None else self._before + start.budget
         if not len(self._best):
             self._leader = self._strategy  # strategy of the search that found the best point, or of the first
+
+    @property
+    def has_learned(self) -> bool:
+        """True after the first generation."""
+        return len(self._history) > 0
 
     def ask(self) -> Array:
         """Return the points of the next generation."""
@@ -293,7 +309,7 @@ def cut_short(searches: Sequence[Search], cut: KeyboardInterrupt | TimeUp, limit
         KeyboardInterrupt: the user interrupted the first generation.
         InputError: the time limit was reached in the first generation.
     """
-    if not all(search.evaluations for search in searches):
+    if not all(search.has_learned for search in searches):
         if isinstance(cut, KeyboardInterrupt):
             raise cut
         raise InputError(
