@@ -50,6 +50,7 @@ DRAWN = [("bbob", 5, 10_000, "ipop"), ("bbob", 10, 10_000, "ipop"), ("bbob", 20,
 SIGMA = 2.0
 Rows = np.ndarray[Any, np.dtype[np.float64]]
 Line = dict[str, Any]
+Key = tuple[Any, ...]
 BUDGETS = (2000, 10_000)
 """Evaluations a dimension in the tables, if there are runs with as many."""
 KEYS = ("suite", "dimension", "budget", "restarts", "name", "function", "instance")
@@ -237,9 +238,6 @@ def run(key: Key) -> Line:
     return dict(zip(KEYS, key, strict=True)) | found
 
 
-Key = tuple[Any, ...]
-
-
 def key_of(line: Line) -> Key:
     return tuple(line[name] for name in KEYS)
 
@@ -276,6 +274,10 @@ def derived(key: Key, known: dict[Key, list[Line]]) -> Line | None:
             own = dict(zip(KEYS, key, strict=True))
             return own | {"reached": reached, "evaluations": evaluations, "stop": stop}
     return None
+
+
+def _cma_es_first(run: Key) -> Key:
+    return run[0] != "cma-es", run[0] in PEERS, *run
 
 
 def at_budgets(lines: list[Line]) -> dict[Key, dict[str, list[Line]]]:
@@ -325,10 +327,6 @@ def paired(one: list[Line], other: list[Line], measure: Callable[[Line], float])
     if len(gaps) < 2:
         return float("nan"), float("nan"), len(gaps)
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))), len(gaps)
-
-
-def _cma_es_first(run: Key) -> Key:
-    return run[0] != "cma-es", run[0] in PEERS, *run
 
 
 def summary(results: dict[Key, dict[str, list[Line]]]) -> str:

@@ -136,11 +136,14 @@ def test_small_images_are_normalized_by_default_if_the_network_flattens_them(opt
 
 @pytest.mark.parametrize(
     ("options", "advised"),
-    [({}, True), ({"policy": "small-cnn"}, False), ({"resize": 20}, False), ({"network": None}, False)],
+    [
+        ({}, True),
+        ({"policy": "small-cnn"}, False),
+        ({"resize": 20}, False),
+        ({"network": nn.Sequential(nn.Flatten(), nn.Linear(4800, 3))}, False),
+    ],
 )
 def test_a_run_advises_small_images_if_the_network_flattens_large_ones(options, advised, tmp_path, capsys):
-    if "network" in options:
-        options = {"network": nn.Sequential(nn.Flatten(), nn.Linear(4800, 3))}
     few = {"population": 2, "preset": None, "workers": 0, "generations": 1}
     kwargs = {"observation": "large picture"}
     escalade.train(TINY, env_kwargs=kwargs, run_dir=tmp_path / "run", **few, **options)

@@ -58,7 +58,11 @@ class ConstrainedFunction:
     def __init__(self, function: Callable[[Any], Any], constraints: Constraints, dimension: int) -> None:
         self._function = function
         listed = constraints if isinstance(constraints, list | tuple) else [constraints]
-        self._limits = None if constraints is True else [_limited(one, dimension) for one in listed]
+        self._limits = (
+            None
+            if constraints is True
+            else [_limited(f"constraint {place}", one, dimension) for place, one in enumerate(listed)]
+        )
 
     def __call__(self, point: Any) -> Any:
         """Return the value, and a list with the result of each constraint."""
@@ -87,10 +91,7 @@ class ConstrainedFunction:
             )
         if self._limits is None:
             return np.hstack([value, _table(returned[1], count, "the function")])
-        sides = [
-            limit.sides(_table(numbers, count, who := f"constraint {place}"), who)
-            for place, (limit, numbers) in enumerate(zip(self._limits, returned[1], strict=True))
-        ]
+        sides = [limit.sides(part, count) for limit, part in zip(self._limits, returned[1], strict=True)]
         return np.hstack([value, *sides])
 
 
@@ -98,16 +99,20 @@ class ConstrainedFunction:
 class _Limited:
     """A function and its bounds, each a number or one per component."""
 
+    name: str
+    """Name in messages."""
     function: Callable[[Any], Any]
     lower: Array
     upper: Array
 
-    def sides(self, table: Array, who: str) -> Array:
-        """Return numbers that are at most 0 if ``table``, shape (count, components), is within the bounds."""
-        for name, bound in (("lb", self.lower), ("ub", self.upper)):
-            if bound.size not in (1, table.shape[1]):
+    def sides(self, returned: Any, count: int) -> Array:
+        """Return numbers that are at most 0 if the result for ``count`` points is within the bounds."""
+        table = _table(returned, count, self.name)
+        width = table.shape[1]
+        for which, bound in (("lb", self.lower), ("ub", self.upper)):
+            if bound.size not in (1, width):
                 raise InputError(
-                    f"{who} returned {table.shape[1]} numbers for a point, but its {name} has {bound.size}"
+                    f"{self.name} returned {width} numbers for a point, but its {which} has {bound.size}"
                 )
         lower, upper = (np.broadcast_to(bound, table.shape[1:]) for bound in (self.lower, self.upper))
         slack = np.where(lower == upper, EQUAL, 0.0)
@@ -125,7 +130,7 @@ class _Linear:
         return np.asarray(np.asarray(points) @ self.matrix.T)
 
 
-def _limited(constraint: Any, dimension: int) -> _Limited:
+def _limited(name: str, constraint: Any, dimension: int) -> _Limited:
     if np.any(getattr(constraint, "keep_feasible", False)):
         raise InputError(
             "constraints: keep_feasible=True is not supported, because infeasible points are evaluated; "
@@ -142,7 +147,7 @@ def _limited(constraint: Any, dimension: int) -> _Limited:
     elif isinstance(constraint, ScipyNonlinear):
         function = constraint.fun
     elif callable(constraint):
-        return _Limited(constraint, np.asarray(-np.inf), np.asarray(0.0))
+        return _Limited(name, constraint, np.asarray(-np.inf), np.asarray(0.0))
     else:
         kinds = "functions g, met if g(x) <= 0, or SciPy's LinearConstraint or NonlinearConstraint"
         raise InputError(f"constraints must be {kinds}, not {constraint!r:.60}")
@@ -153,7 +158,7 @@ def _limited(constraint: Any, dimension: int) -> _Limited:
         raise InputError("constraints: lb and ub must not be NaN or None; infinity means no bound")
     if (lower > upper).any():
         raise InputError("constraints: lb must not be above ub")
-    return _Limited(function, lower, upper)
+    return _Limited(name, function, lower, upper)
 
 
 def _numbers(values: Any, name: str) -> Array:

@@ -89,10 +89,9 @@ def optimize(
             initially or when the strategy adapts it.
         population: points per generation; None for the default of the strategy.
         bounds: ``(lower, upper)``, each a number, a vector or None; or one pair of numbers per parameter,
-            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. With two
-            parameters, two pairs are one per parameter, except a tuple of two arrays or lists, which is
-            ``(lower, upper)``. The function is never called outside the bounds. Two equal bounds fix a
-            parameter.
+            ``[(0, 1), (2, None)]``; or a ``scipy.optimize.Bounds``. With two parameters, two pairs are one
+            per parameter, except a tuple of two arrays or lists, which is ``(lower, upper)``. The function is
+            never called outside the bounds. Two equal bounds fix a parameter.
         integers: indices of integer parameters, such as ``[0, 3]``, or a mask. The function gets them
             rounded. A strategy with one standard deviation per parameter keeps theirs large enough to try
             other integers.
