@@ -86,6 +86,13 @@ def test_unsupported_environments_are_rejected_in_one_line(options):
         train(**options, cutoff="along:5", preset="none", generations=1, workers=0, run_dir=None)
 
 
+def test_mujoco_run_is_bit_identical_with_any_number_of_workers():
+    pytest.importorskip("mujoco.batch")
+    options = {"cutoff": f"along:{APART}", "population": 8, "max_episode_steps": 3 * APART, "verbose": False}
+    first, second = [train("Walker2d-v5", generations=3, workers=n, run_dir=None, **options) for n in (0, 2)]
+    assert first.summary["params_sha256"] == second.summary["params_sha256"]
+
+
 def test_resumed_run_is_bit_identical_and_evaluates_on_a_different_backend(tmp_path):
     options = {"population": 4, "strategy_options": {"top_directions": 2}, "max_episode_steps": 50}
     options |= {"cutoff": "along:9", "verbose": False}

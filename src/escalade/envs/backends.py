@@ -39,6 +39,7 @@ BACKENDS: Final[dict[str, BackendEntry]] = {
         extra="mujoco",
         most_rows=1024,
         fresh=True,
+        keeps=True,
     ),
     "envpool": BackendEntry(
         "EnvPool",

@@ -59,6 +59,31 @@ def test_episodes_equal_gymnasiums_in_any_slot_and_order(env):
         vector.close()
 
 
+@pytest.mark.parametrize("env", TASKS)
+def test_an_episode_starts_from_the_positions_and_velocities_of_another(env):
+    vector = vectorize(resolve(env, backend="mujoco", max_episode_steps=LIMIT), 4)
+    still = np.zeros((1, *resolve(env).action_space.shape), np.float32)
+    first = vector.reset(seeded([2]), seeded([5]))
+    start = vector.keep(2)
+    for _ in range(6):
+        seen, rewards, _ = vector.step(seeded([2]), still)
+    assert_same_bits(vector.go_on(seeded([3, 0]), [start, start]), np.concatenate([first, first]))
+    for _ in range(6):  # the kept state has not changed, and slots do not influence each other
+        again, paid, _ = vector.step(seeded([0]), still)
+    assert_same_bits(again, seen)
+    assert_same_bits(paid, rewards)
+    vector.close()
+
+
+def test_the_step_limit_of_an_episode_that_goes_on_starts_anew():
+    vector = vectorize(resolve("Swimmer-v5", backend="mujoco", max_episode_steps=3), 1)
+    one, still = seeded([0]), np.zeros((1, 2), np.float32)
+    vector.reset(one, one)
+    ends = [vector.step(one, still)[2][0] for _ in range(2)]
+    vector.go_on(one, [vector.keep(0)])
+    assert [*ends, *(vector.step(one, still)[2][0] for _ in range(3))] == [False] * 4 + [True]
+
+
 def test_a_run_makes_one_environment_for_all_slots(monkeypatch):
     made, steps = [], []
     make = Environment.make

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Sequence
 from typing import Any, cast
 
 import gymnasium
@@ -65,15 +66,12 @@ class MujocoVector:
         self._row = 0  # the slot whose initial state is being drawn
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        ids = np.sort(slots)
-        self._batch.reset(ids, stage=self._no_stage)
+        self._clear(slots)
         for slot, seed in zip(slots.tolist(), seeds.tolist(), strict=True):
             self._row = slot
             gymnasium.Env.reset(self._env, seed=seed)  # seeds its generator
             self._env.reset_model()
-        self._run(slots, self._batch.forward, ids)
-        self._steps[slots] = 0
-        return self._task.observations(self._now(slots))
+        return self._begin(slots)
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
@@ -92,9 +90,31 @@ class MujocoVector:
     def infos(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         return self._infos[slots]
 
+    def keep(self, slot: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the positions and velocities of a slot's simulation."""
+        return self._fields["qpos"][slot].copy(), self._fields["qvel"][slot].copy()
+
+    def go_on(
+        self, slots: NDArray[np.int64], states: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
+    ) -> NDArray[Any]:
+        """Start an episode with saved positions and velocities in each slot; its step limit starts anew."""
+        self._clear(slots)
+        for slot, (qpos, qvel) in zip(slots.tolist(), states, strict=True):
+            self._fields["qpos"][slot], self._fields["qvel"][slot] = qpos, qvel
+        return self._begin(slots)
+
     def close(self) -> None:
         """Close the environment that draws initial states."""
         self._env.close()
+
+    def _clear(self, slots: NDArray[np.int64]) -> None:
+        self._batch.reset(np.sort(slots), stage=self._no_stage)
+
+    def _begin(self, slots: NDArray[np.int64]) -> NDArray[Any]:
+        """Start episodes with the stored positions and velocities. Return observations."""
+        self._run(slots, self._batch.forward, np.sort(slots))
+        self._steps[slots] = 0
+        return self._task.observations(self._now(slots))
 
     def _store_start(self, qpos: NDArray[np.float64], qvel: NDArray[np.float64]) -> None:
         self._fields["qpos"][self._row], self._fields["qvel"][self._row] = qpos, qvel
