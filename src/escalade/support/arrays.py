@@ -64,6 +64,20 @@ def as_float(value: Any) -> float:
     return float(value.detach() if isinstance(value, Tensor) else value)
 
 
+def real_numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """Copy ``values`` to a float64 array of the same shape.
+
+    Raises:
+        InputError: the values are not numbers; the message names them.
+    """
+    try:
+        # Convert in torch, because numpy has no bfloat16.
+        array = values.detach().double().cpu().numpy() if isinstance(values, Tensor) else values
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be numbers, not {values!r:.100}") from None
+
+
 def holds_numbers(tensor: Tensor) -> bool:
     """Return True for a dense tensor of real numbers with data."""
     return not (tensor.is_complex() or tensor.is_meta) and tensor.layout == torch.strided

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from escalade.errors import InputError
-from escalade.support.arrays import as_float64
+from escalade.support.arrays import as_float64, real_numbers
 
 Array = NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def _limited(name: str, constraint: Any, dimension: int) -> _Limited:
         )
     if isinstance(constraint, ScipyLinear):
         dense = constraint.A.toarray() if hasattr(constraint.A, "toarray") else constraint.A
-        matrix = np.atleast_2d(_numbers(dense, "A"))
+        matrix = np.atleast_2d(real_numbers(dense, "constraints: A"))
         if not np.isfinite(matrix).all():
             raise InputError("constraints: A must be finite")
         if matrix.shape[1:] != (dimension,):
@@ -151,7 +151,8 @@ def _limited(name: str, constraint: Any, dimension: int) -> _Limited:
     else:
         kinds = "functions g, met if g(x) <= 0, or SciPy's LinearConstraint or NonlinearConstraint"
         raise InputError(f"constraints must be {kinds}, not {constraint!r:.60}")
-    lower, upper = _numbers(constraint.lb, "lb"), _numbers(constraint.ub, "ub")
+    lower = real_numbers(constraint.lb, "constraints: lb")
+    upper = real_numbers(constraint.ub, "constraints: ub")
     if lower.size > 1 < upper.size != lower.size:
         raise InputError(f"constraints: lb has {lower.size} numbers, but ub has {upper.size}")
     if np.isnan(lower).any() or np.isnan(upper).any():
@@ -159,14 +160,6 @@ def _limited(name: str, constraint: Any, dimension: int) -> _Limited:
     if (lower > upper).any():
         raise InputError("constraints: lb must not be above ub")
     return _Limited(name, function, lower, upper)
-
-
-def _numbers(values: Any, name: str) -> Array:
-    """Return an attribute of a SciPy constraint as an array."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"constraints: {name} must be numbers, not {values!r:.60}") from None
 
 
 def _table(returned: Any, count: int, who: str) -> Array:

@@ -17,6 +17,7 @@ from escalade.strategies.base import Direction, Strategy, StrategyFactory
 from escalade.strategies.bounds import Bounds, confine
 from escalade.strategies.evolution_paths import mu_eff_of
 from escalade.strategies.ranking import default_population, log_weights
+from escalade.support.arrays import real_numbers
 from escalade.support.keywords import fixed_by, parameters_of
 from escalade.support.numbers import whole_number
 from escalade.training.strategy import build_strategy, takes
@@ -44,7 +45,7 @@ class EarlierPoints:
     """
 
     def __init__(self, points: ArrayLike, values: ArrayLike) -> None:
-        self.points, self.values = _numbers(points, "points"), _numbers(values, "values")
+        self.points, self.values = real_numbers(points, "points"), real_numbers(values, "values")
         if self.points.ndim != 2 or self.points.size == 0 or self.values.shape != self.points.shape[:1]:
             raise InputError(
                 "points and values must have shapes (n, dimension) and (n,), not "
@@ -219,18 +220,8 @@ class SearchSpace:
         return x[self._free]
 
 
-def _numbers(values: Any, name: str) -> Array:
-    """Return a copy of ``values`` in float64. Raise InputError if they are not numbers."""
-    try:
-        # Convert in torch, because numpy has no bfloat16.
-        array = values.detach().double().cpu().numpy() if isinstance(values, Tensor) else values
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be numbers, not {values!r}") from None
-
-
 def _vector(x0: Any) -> Array:
-    vector = _numbers(x0, "x0")
+    vector = real_numbers(x0, "x0")
     if vector.ndim != 1 or vector.size == 0:
         raise InputError(f"x0 must be a vector of numbers, not an array of shape {vector.shape}")
     if not np.isfinite(vector).all():
@@ -240,7 +231,7 @@ def _vector(x0: Any) -> Array:
 
 
 def _sigma(sigma: Any, dimension: int) -> Array:
-    deviations = _numbers(sigma, "sigma")
+    deviations = real_numbers(sigma, "sigma")
     if deviations.shape not in ((), (1,), (dimension,)):
         raise InputError(f"sigma {sigma!r} must be a number or {dimension} of them")
     if not (np.isfinite(deviations) & (deviations > 0)).all():
