@@ -16,6 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +61,12 @@ def add(row: Row) -> None:
     with ROWS.open("a") as file:
         file.write(json.dumps(row | {"date": datetime.now(UTC).date().isoformat()}) + "\n")
     print(row)
+
+
+def processor() -> str:
+    """The name of this machine's processor."""
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return found[1] if found else platform.machine()
 
 
 def processor_seconds(process: int) -> float:
@@ -110,6 +118,7 @@ def run(game: str, seed: int, folder: Path, seconds: float, core: int | None) ->
             "std": found.std,
             "min": float(found.returns.min()),
             "max": float(found.returns.max()),
+            "processor": processor(),
         }
     )
 
