@@ -205,8 +205,8 @@ def _parted(value: Any, batched: bool) -> tuple[Any, Any]:
 
 def _number(value: Any) -> float:
     try:
-        return as_float(value.item() if isinstance(value, Tensor | np.ndarray) else value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return as_float(value)
+    except TypeError:
         raise EnvironmentFailure(f"fitness must return one number, not {_described(value)}") from None
 
 

@@ -111,7 +111,7 @@ class InjectedStrategy(SizedStrategy):
             )
         try:
             value = as_float(fitness)
-        except (TypeError, ValueError, RuntimeError, OverflowError):
+        except TypeError:
             raise InputError(f"fitness must be a number, not {fitness!r:.60}") from None
         single.told.append((single.waiting.pop(number), value))
         if len(single.told) >= self.population_size:

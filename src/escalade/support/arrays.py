@@ -47,21 +47,23 @@ def as_float64(fitness: ArrayLike | Tensor) -> NDArray[np.float64]:
             return array.astype(np.float64)
     try:  # for example a list of bfloat16 tensors, a type that numpy lacks
         return np.array([as_float(value) for value in cast("Iterable[Any]", fitness)], dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
+    except TypeError:
         raise InputError(_NO_NUMBERS) from None
 
 
 def as_float(value: Any) -> float:
-    """Convert a real number to a float.
+    """Convert a real number, or an array or tensor of one, to a float.
 
     Raises:
-        TypeError: the value is text, complex, or not a number.
-        ValueError, RuntimeError, OverflowError: ``float`` cannot convert the value.
+        TypeError: the value is text, complex, not one number, or too large for a float.
     """
-    refused = isinstance(value, str | bytes | complex | np.complexfloating)
-    if refused or (isinstance(value, Tensor) and not holds_numbers(value)):
-        raise TypeError  # float() would parse text and drop imaginary parts
-    return float(value.detach() if isinstance(value, Tensor) else value)
+    try:
+        number = value.item() if isinstance(value, Tensor | np.ndarray) else value
+        if not isinstance(number, str | bytes | complex | np.complexfloating):
+            return float(number)  # it would parse text
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        pass
+    raise TypeError(f"{value!r:.60} is not a real number")
 
 
 def real_numbers(values: Any, name: str) -> NDArray[np.float64]:

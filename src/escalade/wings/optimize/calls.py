@@ -239,8 +239,8 @@ class PointsWork:
 
 def _number(value: Any) -> float:
     try:
-        return as_float(value.item() if isinstance(value, np.ndarray) else value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return as_float(value)
+    except TypeError:
         raise InputError(
             f"the function must return one number per point, not {reprlib.repr(value)}"
         ) from None
