@@ -6,9 +6,10 @@
 
 A run is the plain command, `escalade train ALE/GAME-v5 --workers 0 --seed N`, with the same setting for every
 game. It is interrupted when its process has used an hour of processor time, start included. On an idle core
-this takes an hour, and other work does not affect it. Then 100 fresh episodes of the latest center follow:
-frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at most 4,500 steps (18,000 frames). Rows
-are stored in results/atari.jsonl. The paper's column is "ES FF, 1 hour" of Salimans et al. 2017.
+this takes an hour, and other work does not affect it. Then 100 fresh episodes follow, of the latest center and
+of the one with the best evaluation: frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at most
+4,500 steps (18,000 frames). Rows are stored in results/atari.jsonl. The paper's column is "ES FF, 1 hour" of
+Salimans et al. 2017.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ PAPER = {
 }
 CHOSEN_ON = ("Pong", "Breakout", "Seaquest", "BeamRider")
 """The games that the setting was chosen on; no other was looked at."""
+CHECKPOINTS = {"latest": "escalade", "best": "escalade, best"}
+"""Each checkpoint's name in the rows. The best one is that of the highest evaluation, of a single episode."""
 Row = dict[str, Any]
 
 
@@ -100,16 +103,13 @@ def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) 
         raise SystemExit(f"{folder} ended after {before + spent:.0f} s of the processor: see {log.name}")
 
 
-def run(game: str, seed: int, folder: Path, seconds: float, core: int | None) -> None:
-    """One run of the table."""
-    train(game, seed, folder, seconds, core)
+def evaluate(game: str, seed: int, folder: Path, seconds: float, checkpoint: str) -> None:
+    """One row: fresh episodes of a run's checkpoint."""
     summary = json.loads((folder / "summary.json").read_text())
-    found = escalade.evaluate(folder, episodes=EPISODES, workers=0)
-    CURVES.mkdir(parents=True, exist_ok=True)
-    (CURVES / f"{game}-{seed}.csv").write_text((folder / "progress.csv").read_text())
+    found = escalade.evaluate(folder, episodes=EPISODES, workers=0, checkpoint=checkpoint)
     add(
         {
-            "by": "escalade",
+            "by": CHECKPOINTS[checkpoint],
             "game": game,
             "seed": seed,
             "minutes": seconds / 60,
@@ -149,10 +149,10 @@ def table() -> str:
     cells = []
     for game, paper in PAPER.items():
         mark = " (chosen on)" if game in CHOSEN_ON else ""
-        ours = [shown("escalade", game, seed) for seed in (1, 2)]
+        ours = [shown(by, game, seed) for seed in (1, 2) for by in CHECKPOINTS.values()]
         found = [shown("chance", game), shown("ppo", game, 1), *ours, f"{paper:,.1f}"]
         cells.append([game + mark, *found])
-    header = ["game", "chance", "PPO, seed 1", "seed 1", "seed 2", "paper, 720 cores"]
+    header = ["game", "chance", "PPO, seed 1", "seed 1", "best", "seed 2", "best", "paper, 720 cores"]
     return presets.markdown(header, cells)
 
 
@@ -175,8 +175,14 @@ def main() -> None:
     for seed in asked.seeds if asked.what == "run" else ():
         asked.runs.mkdir(parents=True, exist_ok=True)
         for game in asked.games:
-            if ("escalade", game, seed) not in done:
-                run(game, seed, asked.runs / f"{game}-{seed}", asked.minutes * 60, asked.core)
+            missing = [check for check, by in CHECKPOINTS.items() if (by, game, seed) not in done]
+            folder = asked.runs / f"{game}-{seed}"
+            if missing:
+                train(game, seed, folder, asked.minutes * 60, asked.core)
+                CURVES.mkdir(parents=True, exist_ok=True)
+                (CURVES / folder.with_suffix(".csv").name).write_text((folder / "progress.csv").read_text())
+            for checkpoint in missing:
+                evaluate(game, seed, folder, asked.minutes * 60, checkpoint)
 
 
 if __name__ == "__main__":
