@@ -6,10 +6,10 @@
 
 A run is the plain command, `escalade train ALE/GAME-v5 --workers 0 --seed N`, with the same setting for every
 game. It is interrupted when its process has used an hour of processor time, start included. On an idle core
-this takes an hour, and other work does not affect it. Then 100 fresh episodes follow, of the latest center and
-of the one with the best evaluation: frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at most
-4,500 steps (18,000 frames). Rows are stored in results/atari.jsonl. The paper's column is "ES FF, 1 hour" of
-Salimans et al. 2017.
+this takes an hour, and other work does not affect it. Then the latest center plays 100 fresh episodes, and so
+does the one with the best evaluation: frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at
+most 4,500 steps (18,000 frames). Rows are stored in results/atari.jsonl. The paper's column is "ES FF, 1
+hour" of Salimans et al. 2017.
 """
 
 from __future__ import annotations
