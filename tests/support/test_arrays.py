@@ -32,6 +32,7 @@ OTHERS = [
     torch.zeros(2),
     torch.tensor(2 + 0j),
     torch.zeros(1, device="meta"),
+    torch.ones(1).to_sparse(),
 ]
 
 
@@ -46,3 +47,12 @@ def test_a_number_becomes_a_float_whatever_holds_it(value):
 def test_what_is_not_one_real_number_is_refused(value):
     with pytest.raises(TypeError, match="is not a real number"):
         as_float(value)
+
+
+def test_a_value_that_has_no_words_is_refused_as_well():
+    class Silent:
+        def __repr__(self):
+            raise ValueError
+
+    with pytest.raises(TypeError, match="Silent is not a real number"):
+        as_float(Silent())

@@ -59,11 +59,12 @@ def as_float(value: Any) -> float:
     """
     try:
         number = value.item() if isinstance(value, Tensor | np.ndarray) else value
-        if not isinstance(number, str | bytes | complex | np.complexfloating):
-            return float(number)  # it would parse text
+        refused = isinstance(number, str | bytes | complex | np.complexfloating)
+        if refused or (isinstance(value, Tensor) and not holds_numbers(value)):
+            raise TypeError  # float() would parse text, and drop NumPy's imaginary parts
+        return float(number)
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        pass
-    raise TypeError(f"{value!r:.60} is not a real number")
+        raise TypeError(f"{type(value).__name__} is not a real number") from None
 
 
 def real_numbers(values: Any, name: str) -> NDArray[np.float64]:
