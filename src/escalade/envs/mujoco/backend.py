@@ -66,12 +66,12 @@ class MujocoVector:
         self._row = 0  # the slot whose initial state is being drawn
 
     def reset(self, slots: NDArray[np.int64], seeds: NDArray[np.int64]) -> NDArray[Any]:
-        self._clear(slots)
+        ids = self._clear(slots)
         for slot, seed in zip(slots.tolist(), seeds.tolist(), strict=True):
             self._row = slot
             gymnasium.Env.reset(self._env, seed=seed)  # seeds its generator
             self._env.reset_model()
-        return self._begin(slots)
+        return self._begin(slots, ids)
 
     def step(
         self, slots: NDArray[np.int64], actions: NDArray[Any]
@@ -98,21 +98,24 @@ class MujocoVector:
         self, slots: NDArray[np.int64], states: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
     ) -> NDArray[Any]:
         """Start an episode with saved positions and velocities in each slot; its step limit starts anew."""
-        self._clear(slots)
+        ids = self._clear(slots)
         for slot, (qpos, qvel) in zip(slots.tolist(), states, strict=True):
             self._fields["qpos"][slot], self._fields["qvel"][slot] = qpos, qvel
-        return self._begin(slots)
+        return self._begin(slots, ids)
 
     def close(self) -> None:
         """Close the environment that draws initial states."""
         self._env.close()
 
-    def _clear(self, slots: NDArray[np.int64]) -> None:
-        self._batch.reset(np.sort(slots), stage=self._no_stage)
+    def _clear(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Reset the simulations, and return the slots in the order that the batch takes."""
+        ids = np.sort(slots)
+        self._batch.reset(ids, stage=self._no_stage)
+        return ids
 
-    def _begin(self, slots: NDArray[np.int64]) -> NDArray[Any]:
+    def _begin(self, slots: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[Any]:
         """Start episodes with the stored positions and velocities. Return observations."""
-        self._run(slots, self._batch.forward, np.sort(slots))
+        self._run(slots, self._batch.forward, ids)
         self._steps[slots] = 0
         return self._task.observations(self._now(slots))
 
