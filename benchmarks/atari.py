@@ -103,6 +103,15 @@ def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) 
         raise SystemExit(f"{folder} ended after {before + spent:.0f} s of the processor: see {log.name}")
 
 
+def run(game: str, seed: int, folder: Path, seconds: float, core: int | None, missing: list[str]) -> None:
+    """One run of the table, and the rows of its missing checkpoints."""
+    train(game, seed, folder, seconds, core)
+    CURVES.mkdir(parents=True, exist_ok=True)
+    (CURVES / f"{game}-{seed}.csv").write_text((folder / "progress.csv").read_text())
+    for checkpoint in missing:
+        evaluate(game, seed, folder, seconds, checkpoint)
+
+
 def evaluate(game: str, seed: int, folder: Path, seconds: float, checkpoint: str) -> None:
     """One row: fresh episodes of a run's checkpoint."""
     summary = json.loads((folder / "summary.json").read_text())
@@ -176,13 +185,9 @@ def main() -> None:
         asked.runs.mkdir(parents=True, exist_ok=True)
         for game in asked.games:
             missing = [check for check, by in CHECKPOINTS.items() if (by, game, seed) not in done]
-            folder = asked.runs / f"{game}-{seed}"
             if missing:
-                train(game, seed, folder, asked.minutes * 60, asked.core)
-                CURVES.mkdir(parents=True, exist_ok=True)
-                (CURVES / folder.with_suffix(".csv").name).write_text((folder / "progress.csv").read_text())
-            for checkpoint in missing:
-                evaluate(game, seed, folder, asked.minutes * 60, checkpoint)
+                folder = asked.runs / f"{game}-{seed}"
+                run(game, seed, folder, asked.minutes * 60, asked.core, missing)
 
 
 if __name__ == "__main__":
