@@ -16,6 +16,7 @@ from escalade.policies.networks import batched_network, build, to_vector
 from escalade.rollout.episodes import EpisodeJob
 from escalade.rollout.path import APART
 from escalade.rollout.rollouts import RolloutSetup
+from escalade.strategies.ars import ARS
 
 pytest.importorskip("ale_py")
 pytest.importorskip("cv2")
@@ -91,6 +92,27 @@ def test_mujoco_run_is_bit_identical_with_any_number_of_workers():
     options = {"cutoff": f"along:{APART}", "population": 8, "max_episode_steps": 3 * APART, "verbose": False}
     first, second = [train("Walker2d-v5", generations=3, workers=n, run_dir=None, **options) for n in (0, 2)]
     assert first.summary["params_sha256"] == second.summary["params_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("options", "relative"),
+    [
+        ({"cutoff": f"along:{APART}"}, True),
+        ({"cutoff": f"along:{APART}", "episode_seeds": "generation"}, False),  # all start in the same state
+        ({"cutoff": str(APART)}, False),
+    ],
+)
+def test_members_are_compared_only_within_pairs_that_start_in_states_of_their_own(
+    options, relative, monkeypatch
+):
+    pytest.importorskip("mujoco.batch")
+    seen = []
+    monkeypatch.setattr(ARS, "update", lambda self, fitness: seen.append(fitness))
+    options |= {"strategy": "ars", "population": 8, "generations": 1, "verbose": False}
+    train("Walker2d-v5", workers=0, run_dir=None, **options)
+    pairs = seen[0].reshape(4, 2)
+    assert (abs(pairs[:, 0] - pairs[:, 1]) > 1e-3).any()
+    assert (abs(pairs.sum(axis=1)) < 1e-9).all() == relative
 
 
 def test_resumed_run_is_bit_identical_and_evaluates_on_a_different_backend(tmp_path):

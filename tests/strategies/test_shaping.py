@@ -17,6 +17,7 @@ from escalade.strategies.shaping import (
     sign,
     usable,
     usable_number,
+    within_pairs,
     z_score,
 )
 
@@ -94,3 +95,9 @@ def test_all_nonfinite_fitness_is_an_all_equal_generation():
 @pytest.mark.parametrize("value", [0.0, 1e30, -1e30, 1e31, -1e35, math.nan, math.inf, -math.inf])
 def test_usable_number_agrees_with_usable_array(value):
     assert usable_number(value) == usable(np.array([value]))[0] == (abs(value) <= 1e30)
+
+
+def test_within_pairs_a_failed_member_loses_to_its_partner():
+    relative = within_pairs(np.array([5.0, 7.0, np.nan, 6.0, np.inf, 5.0, -3.0, -3.0]))
+    assert relative.tolist() == [-1.0, 1.0, -4.5, 4.5, -4.0, 4.0, 0.0, 0.0]
+    assert within_pairs(np.full(4, np.nan)).tolist() == [0.0] * 4

@@ -28,7 +28,8 @@ class Cutoff(str):
     A number of steps is a fixed cap. ``mean:FACTOR`` is FACTOR times the mean length of the last
     generation's episodes; ``mean:2`` is ``variable-ep-len`` in pytorch-es. ``adaptive:START,SHARE,RATIO``
     (Salimans et al. 2017) multiplies the cap by RATIO when SHARE of the episodes reach it. ``along:STEPS``
-    is a fixed cap on episodes that start in states of an episode of the center.
+    is a fixed cap on episodes that start in states of an episode of the center; each pair of members has a
+    state of its own, so the strategy gets their returns minus their mean.
 
     Raises:
         InputError: The text has none of these forms, or a number is out of range.

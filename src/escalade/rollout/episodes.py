@@ -132,6 +132,11 @@ class EpisodeJob:
         return np.where(items < trained, training, evaluation)
 
     @property
+    def pairs_differ(self) -> bool:
+        """True if the episodes of each antithetic pair begin in states of its own."""
+        return self.along and self._sharers == 2
+
+    @property
     def _sharers(self) -> int:
         """Number of consecutive members that share their episode seeds."""
         if self.seed_sharing == "generation":

@@ -96,3 +96,16 @@ def finite_fitness(fitness: Array) -> tuple[Array, list[int]]:
         return fitness, []
     worst = fitness[~bad].min() if not bad.all() else 0.0
     return np.where(bad, worst, fitness), [int(i) for i in np.flatnonzero(bad)]
+
+
+def within_pairs(fitness: Array) -> Array:
+    """Subtract the mean of each antithetic pair, members 2k and 2k + 1, after :func:`finite_fitness`.
+
+    For pairs that begin in different states, on which returns depend more than on the members.
+
+    Examples:
+        >>> within_pairs(np.array([3.0, 1.0, -20.0, -21.0])).tolist()
+        [1.0, -1.0, 0.5, -0.5]
+    """
+    pairs = finite_fitness(fitness)[0].reshape(-1, 2)
+    return np.asarray(pairs - pairs.mean(axis=1, keepdims=True)).reshape(-1)

@@ -72,7 +72,10 @@ class Outcome:
     comparable: bool = True
     """True if the evaluation can be ranked among the members; False if its episodes exceed their cap."""
     shaped: Array | None = None
-    """Values passed to the strategy instead of fitness in a novelty search, shape (population,), or None."""
+    """Values passed to the strategy instead of fitness, shape (population,), or None.
+
+    In a novelty search, or if each pair of members begins in states of its own.
+    """
     env_steps: int | None = None
     """Environment steps of the members' episodes, or None without an environment."""
     raised: NDArray[np.object_] | None = None

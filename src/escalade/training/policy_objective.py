@@ -26,7 +26,7 @@ from escalade.storage.run_folder import RunFolder
 from escalade.storage.tensors import State, Tensors
 from escalade.strategies import Strategy
 from escalade.strategies.novelty import CENTER, Center, Novelty
-from escalade.strategies.shaping import usable
+from escalade.strategies.shaping import usable, within_pairs
 from escalade.support.interrupts import Interrupts
 from escalade.support.machine import BY_PLACE, rounds_by_place
 from escalade.training.center_states import Best, CenterStates, best_of, best_tensors
@@ -110,7 +110,8 @@ class PolicyObjective(Objective):
         info = self._info(strategy, trained.infos, evaluated.infos)  # raises for a key that no info has
         fitness, size = self.score.fitness(strategy.sample(), trained), strategy.population_size
         behaviors = None if self.parts.behavior is None else trained.mean_behaviors(size)
-        shaped, seen, columns = None, None, dict[str, float | None]()
+        shaped = within_pairs(fitness) if job.pairs_differ else None
+        seen, columns = None, dict[str, float | None]()
         further_steps = int(episodes.lengths[job.training_items + evaluations : job.items].sum())
         if self.parts.policy.actions.draws:
             deterministic = self._failed_as_worst(episodes[job.drawn_items : job.items]).returns
