@@ -3,9 +3,10 @@
     escalade train CartPole-v1 --seed 1 --run-dir runs/CartPole-v1-1
     python benchmarks/zoo.py runs/CartPole-v1-1 ...
 
-Each solved run becomes src/escalade/zoo/PRESET: its policy, its config without machine-specific options, and
-its summary, whose score is that of ``escalade eval`` over 100 fresh episodes. A preset has one policy: that
-of the first seed from 1 on that solves it, not the best of many.
+Each solved run becomes src/escalade/zoo/NAME: its policy, its config without machine-specific options, and
+its summary, whose score is that of ``escalade eval`` over 100 fresh episodes. NAME is that of the preset, or
+of the game of ALE. There is one policy of each: that of the first seed from 1 on that solves it, not the best
+of many.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from escalade.config.files import read_config, write_config
 from escalade.storage.run_folder import ZOO, ZOO_PREFIX, RunFolder
 
 
-def preset_of(env: str, kwargs: dict[str, object]) -> str:
-    """Return the name of a run's preset."""
+def name_of(env: str, kwargs: dict[str, object]) -> str:
+    """Return the name of a run's preset, or of its game."""
+    if env.startswith("ALE/"):
+        return env.removeprefix("ALE/")
     tuned = {name: presets.read(name).options for name in presets.names() if "/" not in name}
     found = [name for name, has in tuned.items() if (has["env"], has.get("env_kwargs", {})) == (env, kwargs)]
     return found[0]
@@ -32,7 +35,7 @@ def add(run: str) -> str:
     config, summary = read_config(source), source.read_summary()
     if not summary["solved"]:
         raise SystemExit(f"{run} did not solve its task")
-    name = preset_of(config.env, config.env_kwargs)
+    name = name_of(config.env, config.env_kwargs)
     place = RunFolder(ZOO / name)
     place.path.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source.policy, place.policy)

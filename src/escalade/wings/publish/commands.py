@@ -117,10 +117,10 @@ def facts(name: str) -> dict[str, Any]:
     folder = RunFolder.open(ZOO_PREFIX + name)
     config, summary = read_config(folder), folder.read_summary()
     weights = with_prefix("network.", read(folder.policy).tensors)
-    target = presets.read(name).options["target_return"]
+    tuned = presets.read(name).options["target_return"] if name in presets.names() else None
     options: dict[str, Any] = {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
     options["seed"] = config.seed
-    if config.target_return != target:  # see docs/zoo.md
+    if config.target_return != tuned:  # see docs/zoo.md
         options["target_return"] = config.target_return
     typed = ["escalade", "train", config.env]
     for option, value in options.items():
@@ -130,7 +130,7 @@ def facts(name: str) -> dict[str, Any]:
         "env": config.env,
         "env_kwargs": config.env_kwargs,
         "strategy": config.strategy,
-        "target_return": target,
+        "target_return": config.target_return if tuned is None else tuned,
         "return_mean": summary["eval_return_mean"],
         "return_std": summary["eval_return_std"],
         "episodes": summary["eval_episodes"],
