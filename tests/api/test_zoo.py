@@ -13,8 +13,6 @@ from escalade.storage.run_folder import ZOO, RunFolder, zoo_names
 from escalade.wings.publish.commands import facts
 
 CHEAP = ["CartPole-v1", "MountainCarContinuous-v0"]
-
-
 SOLVED = [name for name in presets.names() if presets.read(name).result]
 
 
@@ -59,8 +57,8 @@ def test_a_zoo_policy_has_no_option_of_a_machine_and_reached_its_target(name):
     assert escalade.load(f"zoo:{name}").env_id == config.env
 
 
-def test_the_zoo_is_smaller_than_500_kilobytes():
-    assert sum(file.stat().st_size for file in ZOO.rglob("*") if file.is_file()) < 500_000
+def test_the_zoo_is_smaller_than_200_kilobytes():
+    assert sum(file.stat().st_size for file in ZOO.rglob("*") if file.is_file()) < 200_000
 
 
 def test_the_zoo_command_lists_all_policies(capsys):

@@ -117,7 +117,7 @@ def facts(name: str) -> dict[str, Any]:
     folder = RunFolder.open(ZOO_PREFIX + name)
     config, summary = read_config(folder), folder.read_summary()
     weights = with_prefix("network.", read(folder.policy).tensors)
-    tuned = presets.read(name).options["target_return"] if name in presets.names() else None
+    tuned = presets.options(config.env, "auto", {"env_kwargs": config.env_kwargs}).get("target_return")
     options: dict[str, Any] = {"env_kwargs": config.env_kwargs} if config.env_kwargs else {}
     options["seed"] = config.seed
     if config.target_return != tuned:  # see docs/zoo.md
