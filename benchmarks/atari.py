@@ -2,19 +2,19 @@
 
     python benchmarks/atari.py run [--games Pong ...] [--seeds 1 2] [--core 0]    # resumable
     python benchmarks/atari.py chance                                             # random actions
-    python benchmarks/atari.py table
 
 A run is the plain command, `escalade train ALE/GAME-v5 --workers 0 --seed N`, with the same setting for every
 game. It is interrupted when its process has used an hour of processor time, start included. On an idle core
 this takes an hour, and other work does not affect it. Then the latest center plays 100 fresh episodes, and so
 does the one with the best evaluation: frame skip 4, up to 30 no-ops, no sticky actions, whole episodes of at
-most 4,500 steps (18,000 frames). Rows are stored in results/atari.jsonl. The paper's column is "ES FF, 1
-hour" of Salimans et al. 2017.
+most 4,500 steps (18,000 frames). Rows are stored in results/atari.jsonl, curves in results/atari; tables.py
+writes both into atari.md. The paper's column is "ES FF, 1 hour" of Salimans et al. 2017.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import platform
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ HERE = Path(__file__).parent
 ROWS = HERE / "results" / "atari.jsonl"
 CURVES = HERE / "results" / "atari"
 EPISODES = 100
+SEEDS = (1, 2)
 PAPER = {
     "Pong": 21.0,
     "Breakout": 9.5,
@@ -148,36 +150,65 @@ def chance(game: str) -> None:
 
 
 def table() -> str:
-    """The rows as Markdown."""
-    kept = presets.lines_of(ROWS)
+    """Return every game's means beside those of chance, PPO and the paper."""
 
     def shown(by: str, game: str, seed: int | None = None) -> str:
-        found = [row for row in kept if (row["by"], row["game"], row.get("seed")) == (by, game, seed)]
-        return f"{found[-1]['mean']:,.1f}" if found else "-"
+        row = find(by, game, seed)
+        return f"{row['mean']:,.1f}" if row else "-"
 
     cells = []
     for game, paper in PAPER.items():
         mark = " (chosen on)" if game in CHOSEN_ON else ""
-        ours = [shown(by, game, seed) for seed in (1, 2) for by in CHECKPOINTS.values()]
+        ours = [shown(by, game, seed) for seed in SEEDS for by in CHECKPOINTS.values()]
         found = [shown("chance", game), shown("ppo", game, 1), *ours, f"{paper:,.1f}"]
         cells.append([game + mark, *found])
     header = ["game", "chance", "PPO, seed 1", "seed 1", "best", "seed 2", "best", "paper, 720 cores"]
     return presets.markdown(header, cells)
 
 
+def curves() -> str:
+    """Return the spread of every run's episodes, and its mean evaluation in each million of steps."""
+    cells = []
+    for game, seed in product(PAPER, SEEDS):
+        rows = [find(by, game, seed) for by in CHECKPOINTS.values()]
+        if all(rows):
+            steps = f"{rows[0]['env_steps'] / 1e6:.1f}"
+            cells.append([game, str(seed), *map(spread, rows), steps, *millions(game, seed)])
+    ordinals = ["1st", "2nd", "3rd", "4th", "5th", "6th"]
+    return presets.markdown(["game", "seed", "latest", "best", "million steps", *ordinals], cells)
+
+
+def spread(row: Row) -> str:
+    """Return the mean, standard deviation and range of a row's episodes."""
+    return f"{row['mean']:,.1f} ± {row['std']:,.1f} ({row['min']:,.0f} to {row['max']:,.0f})"
+
+
+def millions(game: str, seed: int) -> list[str]:
+    """Return the mean evaluation in each of the first six million steps of a run's members."""
+    evaluations: list[list[float]] = [[] for _ in range(6)]
+    with (CURVES / f"{game}-{seed}.csv").open() as file:
+        for line in csv.DictReader(file):
+            evaluations[int(line["env_steps"]) // 1_000_000].append(float(line["eval_return_mean"]))
+    return [f"{np.mean(some):,.1f}" if some else "" for some in evaluations]
+
+
+def find(by: str, game: str, seed: int | None = None) -> Row:
+    """Return a stored row, or an empty one if it was not measured."""
+    rows = [r for r in presets.lines_of(ROWS) if (r["by"], r["game"], r.get("seed")) == (by, game, seed)]
+    return rows[-1] if rows else {}
+
+
 def main() -> None:
     """Run the requested measurements that have no row yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "chance", "table"))
+    parser.add_argument("what", choices=("run", "chance"))
     parser.add_argument("--games", nargs="*", default=list(PAPER), choices=list(PAPER))
-    parser.add_argument("--seeds", nargs="*", type=int, default=[1, 2])
+    parser.add_argument("--seeds", nargs="*", type=int, default=SEEDS)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--core", type=int, help="the core that runs stay on (default: any)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "atari")
     asked = parser.parse_args()
     done = {(row["by"], row["game"], row.get("seed")) for row in presets.lines_of(ROWS)}
-    if asked.what == "table":
-        print(table(), end="")
     for game in asked.games if asked.what == "chance" else ():
         if ("chance", game, None) not in done:
             chance(game)

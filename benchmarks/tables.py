@@ -7,9 +7,9 @@ From results/presets.jsonl: presets.md, and each preset's ``[result]``. From res
 settings.md. From results/default_returns.jsonl, default_returns_longer.jsonl, default_returns_clip.jsonl,
 populations.jsonl, defaults.jsonl and untuned.jsonl: defaults.md. From results/peers.jsonl: peers.md and
 its picture. From results/learning: learning.md. From results/strategies.jsonl and bbob.jsonl: strategies.md.
-From results/worlds.jsonl: worlds.md. From results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. The
-README shows numbers of presets.jsonl and determinism.md, and five tasks of presets.jsonl and
-peers.jsonl.
+From results/worlds.jsonl: worlds.md. From results/unseen.jsonl and unseen_five_minutes.jsonl: unseen.md. From
+results/atari.jsonl and results/atari: atari.md. The README shows numbers of presets.jsonl and determinism.md,
+and five tasks of presets.jsonl and peers.jsonl.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 
 from PIL import Image
 
+import atari
 import bbob
 import default_returns
 import defaults
@@ -100,6 +101,7 @@ def five() -> str:
 def pages() -> dict[Path, str]:
     """Return the text of every page, with tables from the results."""
     blocks = {
+        HERE / "atari.md": {"games": atari.table(), "curves": atari.curves()},
         HERE / "presets.md": {"presets": presets.table(("auto", "envpool", "gymnasium"))},
         HERE / "defaults.md": {
             "default returns": default_returns.table(default_returns.read("short")),
