@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import ale_py
@@ -107,6 +108,7 @@ def main() -> None:
         "std": float(np.std(returns)),
         "min": min(returns),
         "max": max(returns),
+        "date": datetime.now(UTC).date().isoformat(),
     }
     print(json.dumps(row))
 
