@@ -262,6 +262,18 @@ def test_atari_games_have_one_preset_unless_the_observation_type_is_set(env, giv
     assert presets.options(env, "auto", given).items() <= {"env": env, **known}.items()
 
 
+@pytest.mark.parametrize(
+    ("inherited", "expected"),
+    [
+        (presets.read("ALE/games").options, "ALE/games"),
+        (presets.read("ALE/games").options | {"grayscale": False}, None),
+        ({"policy": "nature"}, None),
+    ],
+)
+def test_a_policy_of_the_preset_of_games_is_trained_with_it_again(inherited, expected):
+    assert presets.layer({"env": "ALE/Breakout-v5"}, inherited, "auto").preset == expected
+
+
 def test_a_preset_can_require_env_kwargs():
     name, arguments = "LunarLanderContinuous-v3", {"continuous": True}
     plain = presets.options("LunarLander-v3", "auto")

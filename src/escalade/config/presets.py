@@ -124,7 +124,8 @@ def layer(
     """
     env, preset = overrides.get("env") or "", overrides.get("preset", preset)
     if preset == "auto":
-        preset = _own(env, inherited | overrides)
+        games = read(GAMES).options  # a policy trained with them does not replace them
+        preset = _own(env, {k: v for k, v in inherited.items() if v != games.get(k)} | overrides)
     chosen = options(env, preset, inherited | overrides, report)
     if "env_kwargs" in overrides:
         overrides = {**overrides, "env_kwargs": chosen.get("env_kwargs", {}) | overrides["env_kwargs"]}
