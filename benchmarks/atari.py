@@ -55,7 +55,7 @@ PAPER = {
     "RoadRunner": 16590.0,
 }
 CHOSEN_ON = ("Pong", "Breakout", "Seaquest", "BeamRider")
-"""The games that the setting was chosen on; no other was looked at."""
+"""The games that the setting was chosen on. Freeway was measured too, before the setting's last change."""
 CHECKPOINTS = {"latest": "escalade", "best": "escalade, best"}
 """Each checkpoint's name in the rows. The best one is that of the highest evaluation, of a single episode."""
 Row = dict[str, Any]
