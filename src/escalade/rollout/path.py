@@ -1,7 +1,8 @@
 """The center's episode along which members' episodes begin.
 
-Members that begin in states of the center's episode see the whole of it over time, in few steps each. Every worker
-plays it for itself, so that a member's episode does not depend on who runs it; its result counts once.
+Members that begin in states of the center's episode see the whole of it over time, in few steps each.
+Every worker plays it for itself, so that a member's episode does not depend on who runs it; its result counts
+once.
 States after the last reward are left out: a policy that does nothing would be taken as it is there for ever.
 """
 
