@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +174,10 @@ def curves() -> str:
         if all(rows):
             steps = f"{rows[0]['env_steps'] / 1e6:.1f}"
             cells.append([game, str(seed), *map(spread, rows), steps, *millions(game, seed)])
-    ordinals = ["1st", "2nd", "3rd", "4th", "5th", "6th"]
-    return presets.markdown(["game", "seed", "latest", "best", "million steps", *ordinals], cells)
+    header = ["game", "seed", "latest", "best", "million steps"]
+    longest = max(map(len, cells))
+    header += [f"to {n}" for n in range(1, longest - len(header) + 1)]
+    return presets.markdown(header, [row + [""] * (longest - len(row)) for row in cells])
 
 
 def spread(row: Row) -> str:
@@ -184,12 +186,11 @@ def spread(row: Row) -> str:
 
 
 def millions(game: str, seed: int) -> list[str]:
-    """Return the mean evaluation in each of the first six million steps of a run's members."""
-    evaluations: list[list[float]] = [[] for _ in range(6)]
+    """Return the mean evaluation in each million steps of a run's members."""
     with (CURVES / f"{game}-{seed}.csv").open() as file:
-        for line in csv.DictReader(file):
-            evaluations[int(line["env_steps"]) // 1_000_000].append(float(line["eval_return_mean"]))
-    return [f"{np.mean(some):,.1f}" if some else "" for some in evaluations]
+        lines = [(int(line["env_steps"]), float(line["eval_return_mean"])) for line in csv.DictReader(file)]
+    parts = groupby(lines, key=lambda line: line[0] // 1_000_000)
+    return [f"{np.mean([mean for _, mean in part]):,.1f}" for _, part in parts]
 
 
 def find(by: str, game: str, seed: int | None = None) -> Row:
