@@ -152,8 +152,10 @@ def chance(game: str) -> None:
 def table() -> str:
     """Return every game's means beside those of chance, PPO and the paper."""
 
+    kept = rows()
+
     def shown(by: str, game: str, seed: int | None = None) -> str:
-        row = find(by, game, seed)
+        row = kept.get((by, game, seed))
         return f"{row['mean']:,.1f}" if row else "-"
 
     cells = []
@@ -168,12 +170,12 @@ def table() -> str:
 
 def curves() -> str:
     """Return the spread of every run's episodes, and its mean evaluation in each million of steps."""
-    cells = []
+    kept, cells = rows(), []
     for game, seed in product(PAPER, SEEDS):
-        rows = [find(by, game, seed) for by in CHECKPOINTS.values()]
-        if all(rows):
-            steps = f"{rows[0]['env_steps'] / 1e6:.1f}"
-            cells.append([game, str(seed), *map(spread, rows), steps, *millions(game, seed)])
+        found = [kept[by, game, seed] for by in CHECKPOINTS.values() if (by, game, seed) in kept]
+        if len(found) == len(CHECKPOINTS):
+            steps = f"{found[0]['env_steps'] / 1e6:.1f}"
+            cells.append([game, str(seed), *map(spread, found), steps, *millions(game, seed)])
     header = ["game", "seed", "latest", "best", "million steps"]
     longest = max(map(len, cells))
     header += [f"to {n}" for n in range(1, longest - len(header) + 1)]
@@ -193,10 +195,9 @@ def millions(game: str, seed: int) -> list[str]:
     return [f"{np.mean([mean for _, mean in part]):,.1f}" for _, part in parts]
 
 
-def find(by: str, game: str, seed: int | None = None) -> Row:
-    """Return a stored row, or an empty one if it was not measured."""
-    rows = [r for r in presets.lines_of(ROWS) if (r["by"], r["game"], r.get("seed")) == (by, game, seed)]
-    return rows[-1] if rows else {}
+def rows() -> dict[tuple[str, str, int | None], Row]:
+    """Return the stored rows by their program, game and seed."""
+    return {(row["by"], row["game"], row.get("seed")): row for row in presets.lines_of(ROWS)}
 
 
 def main() -> None:
@@ -209,7 +210,7 @@ def main() -> None:
     parser.add_argument("--core", type=int, help="the core that runs stay on (default: any)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "atari")
     asked = parser.parse_args()
-    done = {(row["by"], row["game"], row.get("seed")) for row in presets.lines_of(ROWS)}
+    done = rows()
     for game in asked.games if asked.what == "chance" else ():
         if ("chance", game, None) not in done:
             chance(game)

@@ -124,8 +124,7 @@ def layer(
     """
     env, preset = overrides.get("env") or "", overrides.get("preset", preset)
     if preset == "auto":
-        games = read(GAMES).options  # a policy trained with them does not replace them
-        preset = _own(env, {k: v for k, v in inherited.items() if v != games.get(k)} | overrides)
+        preset = _own(env, overrides, inherited)
     chosen = options(env, preset, inherited | overrides, report)
     if "env_kwargs" in overrides:
         overrides = {**overrides, "env_kwargs": chosen.get("env_kwargs", {}) | overrides["env_kwargs"]}
@@ -153,7 +152,7 @@ def _with_population(found: Values, overrides: Values) -> Values:
     return found | {"strategy_options": {name: own[name] for name in own if name != "top_directions"}}
 
 
-def _own(env: str, overrides: Values) -> str | None:
+def _own(env: str, overrides: Values, inherited: Values | None = None) -> str | None:
     """Return the name of the preset for ``env`` with the ``env_kwargs`` in ``overrides``, or None."""
     kwargs = overrides.get("env_kwargs", {})
     fitting = {env: 0} if env in names() else {}
@@ -165,5 +164,11 @@ def _own(env: str, overrides: Values) -> str | None:
         needed = made_for.get("env_kwargs", {})
         if made_for.get("env") == env and needed and needed.items() <= kwargs.items():
             fitting[name] = len(needed)
-    any_game = GAMES if env.startswith("ALE/") and not _LOOKS & overrides.keys() else None
+    any_game = GAMES if env.startswith("ALE/") and not _other_looks(overrides, inherited or {}) else None
     return max(fitting, key=lambda name: fitting[name], default=any_game)
+
+
+def _other_looks(overrides: Values, inherited: Values) -> set[str]:
+    """Return the options that keep :data:`GAMES` from being used; a policy trained with it inherits none."""
+    games = read(GAMES).options
+    return _LOOKS & (overrides.keys() | {name for name in inherited if inherited[name] != games.get(name)})

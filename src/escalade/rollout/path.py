@@ -2,8 +2,8 @@
 
 Members that begin in states of the center's episode see the whole of it over time, in few steps each.
 Every worker plays it for itself, so that a member's episode does not depend on who runs it; its result counts
-once.
-States after the last reward are left out: a policy that does nothing would be taken as it is there for ever.
+once. States after the last reward are left out: a policy that does nothing would be taken as it is there for
+ever.
 """
 
 from __future__ import annotations
