@@ -1,9 +1,8 @@
-"""The center's episode along which members' episodes begin.
+"""The center's episode, in whose states members' episodes start (``cutoff along``).
 
-Members that begin in states of the center's episode see the whole of it over time, in few steps each.
-Every worker plays it for itself, so that a member's episode does not depend on who runs it; its result counts
-once. States after the last reward are left out: a policy that does nothing would be taken as it is there for
-ever.
+Over the generations, members see all parts of it, in few steps each. Every worker plays it itself, so that a
+member's episode does not depend on the worker; its result counts once. States after the last reward are left
+out, because members that start there would gain nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ APART = 40
 
 
 class Path(ListFeed):
-    """A feed of that episode alone, and the states that it went through.
+    """A feed of this episode alone, and the states that it went through.
 
     Args:
         item: the episode's number in the job.
-        vector: the slots; it is played in the first.
+        vector: the environments' slots; the episode is played in the first.
     """
 
     def __init__(self, item: int, vector: KeepingVector) -> None:
@@ -35,20 +34,23 @@ class Path(ListFeed):
         self._vector = vector
         self._states: list[Any] = []
         self._paid = 0.0
-        self._kept = 1  # states up to the one behind the last reward
+        self._kept = 1  # states up to the first one after the last reward
 
     def take(self, most: int, wait: bool) -> list[int]:
         return [self.item]
 
     def keep(self, step: int, slot: int, paid: float) -> None:
-        """Keep the state at a step of the episode, with rewards so far of ``paid``, if it is one of those."""
+        """Keep the state at every :data:`APART`-th step; ``paid`` is the sum of the rewards before it."""
         if paid != self._paid:
             self._paid, self._kept = paid, step // APART + 2
         if step % APART == 0:
             self._states.append(self._vector.keep(slot))
 
     def others(self, items: list[int], feed: Feed, wait: bool) -> list[int]:
-        """The items but this one, whose result is handed in; with ``wait``, empty only at the feed's end."""
+        """Return ``items`` without this episode, whose result is handed in if it is among them.
+
+        With ``wait``, the list is empty only at the feed's end.
+        """
         if self.item not in items:
             return items
         for played, records in self.results.in_batches():
@@ -59,7 +61,7 @@ class Path(ListFeed):
     def begin(
         self, along: NDArray[np.bool_], slots: NDArray[np.int64], seeds: NDArray[np.int64]
     ) -> NDArray[Any]:
-        """Begin an episode in each slot: if ``along``, in the state that its seed draws; observations."""
+        """Begin an episode in each slot, if ``along`` in a state drawn by its seed. Return observations."""
         kept = self._states[: self._kept]
         states = [kept[seed % len(kept)] for seed in seeds[along].tolist()]
         first = self._vector.go_on(slots[along], states)

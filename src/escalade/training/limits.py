@@ -133,7 +133,7 @@ _FEW = 20  # generations below which a run learns little
 
 
 class Pace(Deadline):
-    """Deadline of generations, which also reports a slow first generation.
+    """Deadline of generations, which also reports a slow first generation of a run or of its continuation.
 
     Rows show the pace of later ones.
 
@@ -155,7 +155,7 @@ class Pace(Deadline):
             self._began = now
         elif now - self._began >= self._next:
             self._next *= _FACTOR
-            self._note(f"the first generation has been running for {duration(now - self._began)}")
+            self._note(f"the generation has been running for {duration(now - self._began)}")
 
     def ended(self, progress: Progress, seconds: float) -> None:
         """Record a generation's ``seconds``. After the first, report if the time limit allows only a few."""
