@@ -133,7 +133,7 @@ class EpisodeJob:
 
     @property
     def pairs_differ(self) -> bool:
-        """True if the episodes of each antithetic pair begin in states of its own."""
+        """True if episodes of different antithetic pairs begin in different states."""
         return self.along and self._sharers == 2
 
     @property

@@ -74,7 +74,7 @@ class Outcome:
     shaped: Array | None = None
     """Values passed to the strategy instead of fitness, shape (population,), or None.
 
-    In a novelty search, or if each pair of members begins in states of its own.
+    Set in a novelty search, and if episodes of different pairs begin in different states.
     """
     env_steps: int | None = None
     """Environment steps of the members' episodes, or None without an environment."""
