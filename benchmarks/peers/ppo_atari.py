@@ -1,6 +1,6 @@
 """PPO of Stable-Baselines3 on an ALE game with a time limit on one core; prints a row for atari.jsonl.
 
-    PEERS/bin/python benchmarks/peers/ppo_atari.py Pong --seed 1 --minutes 60
+    PEERS/bin/python benchmarks/peers/ppo_atari.py Pong --seed 1 >> benchmarks/results/atari.jsonl
 
 The settings are rl-baselines3-zoo's for Atari (hyperparams/ppo.yml): schedules end after 10 million steps.
 Evaluated with drawn actions, as in the zoo; otherwise as benchmarks/atari.py evaluates Escalade.
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
+import re
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import ale_py
@@ -74,6 +77,12 @@ def evaluated(model: PPO, game: str, episodes: int) -> list[float]:
     return returns
 
 
+def processor() -> str:
+    """The name of this machine's processor."""
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return found[1] if found else platform.machine()
+
+
 def main() -> None:
     """One run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -108,6 +117,7 @@ def main() -> None:
         "std": float(np.std(returns)),
         "min": min(returns),
         "max": max(returns),
+        "processor": processor(),
         "date": datetime.now(UTC).date().isoformat(),
     }
     print(json.dumps(row))
