@@ -17,8 +17,6 @@ import argparse
 import csv
 import json
 import os
-import platform
-import re
 import signal
 import subprocess
 import sys
@@ -34,6 +32,7 @@ import escalade
 import presets
 from escalade.envs import resolve
 from escalade.envs.pixels.frames import Frames
+from peers.machine import processor
 
 HERE = Path(__file__).parent
 ROWS = HERE / "results" / "atari.jsonl"
@@ -66,12 +65,6 @@ def add(row: Row) -> None:
     with ROWS.open("a") as file:
         file.write(json.dumps(row | {"date": datetime.now(UTC).date().isoformat()}) + "\n")
     print(row)
-
-
-def processor() -> str:
-    """The name of this machine's processor."""
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else platform.machine()
 
 
 def processor_seconds(process: int) -> float:

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import re
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import ale_py
 import gymnasium
 import numpy as np
 import torch
+from machine import processor
 from stable_baselines3 import PPO
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.callbacks import BaseCallback
@@ -75,12 +73,6 @@ def evaluated(model: PPO, game: str, episodes: int) -> list[float]:
             total, over = total + float(rewards[0]), bool(ended[0])
         returns.append(total)
     return returns
-
-
-def processor() -> str:
-    """The name of this machine's processor."""
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else platform.machine()
 
 
 def main() -> None:
