@@ -157,8 +157,8 @@ def _first_notes(config: Config, parts: Parts) -> list[str]:
     if parts.flattens_large_images:
         size = observation_size(parts.environment.observation_space)
         notes.append(
-            f"the policy flattens images of {size:,} numbers, and small ones learn faster: use `resize=20`, "
-            "with `grayscale` for colors and `frame_stack=2` for motion, or `policy=nature`"
+            f"the policy flattens images of {size:,} numbers; if it learns slowly, try `resize=20`, with "
+            "`grayscale` for colors and `frame_stack=2` for motion, or `policy=nature`"
         )
     if parts.environment.text_parts:
         ignored = ", ".join(parts.environment.text_parts)

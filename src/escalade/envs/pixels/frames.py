@@ -19,6 +19,7 @@ from escalade.envs.pixels.wrappers import (
     as_image,
     channels_first,
     channels_last,
+    grayscale,
     is_atari,
     moved_first,
 )
@@ -172,7 +173,7 @@ class Frames:
         if (env.observation_space.shape or ())[2:] != (3,):
             self._refuse(("grayscale",), f"needs images of three colors, and {spec.id} has no such images")
         env = self._cropped(env) if self.crop else env
-        env = wrappers.GrayscaleObservation(env) if self.grayscale else env
+        env = grayscale(env) if self.grayscale else env
         env = wrappers.ResizeObservation(env, self.size) if self.size else env
         return _first_or_only(env)
 

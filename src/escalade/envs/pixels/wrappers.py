@@ -131,6 +131,20 @@ def channels_last(env: Env) -> Env:
     return _moved(env, 0, -1) if is_image(space) and not _are_last(space) else env
 
 
+def grayscale(env: Env) -> Env:
+    """Return the environment, whose images are (H, W, 3), with images as (H, W).
+
+    The values are those of Gymnasium's GrayscaleObservation, whose sum over three channels is slow.
+    """
+    height, width, _ = env.observation_space.shape or ()
+    red, green, blue = 0.2125, 0.7154, 0.0721
+
+    def gray(image: Any) -> Any:
+        return (image[..., 0] * red + image[..., 1] * green + image[..., 2] * blue).astype(np.uint8)
+
+    return wrappers.TransformObservation(env, gray, spaces.Box(0, 255, (height, width), np.uint8))
+
+
 def _are_last(space: spaces.Space[Any]) -> bool:
     """Return True if channels are last. They are the smallest dimension, the first of equal ones."""
     assert space.shape is not None
