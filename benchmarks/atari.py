@@ -162,14 +162,16 @@ def table() -> str:
 
 
 def curves() -> str:
-    """Return the spread of every run's episodes, and its mean evaluation in each million of steps."""
+    """Return the spread of every run's and PPO's episodes, and mean evaluations in each million of steps."""
     kept, cells = rows(), []
     for game, seed in product(PAPER, SEEDS):
         found = [kept[by, game, seed] for by in CHECKPOINTS.values() if (by, game, seed) in kept]
         if len(found) == len(CHECKPOINTS):
             steps = f"{found[0]['env_steps'] / 1e6:.1f}"
-            cells.append([game, str(seed), *map(spread, found), steps, *millions(game, seed)])
-    header = ["game", "seed", "latest", "best", "million steps"]
+            ppo = kept.get(("ppo", game, seed))
+            spreads = [*map(spread, found), spread(ppo) if ppo else "-"]
+            cells.append([game, str(seed), *spreads, steps, *millions(game, seed)])
+    header = ["game", "seed", "latest", "best", "PPO", "million steps"]
     longest = max(map(len, cells))
     header += [f"to {n}" for n in range(1, longest - len(header) + 1)]
     return presets.markdown(header, [row + [""] * (longest - len(row)) for row in cells])
