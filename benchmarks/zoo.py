@@ -15,18 +15,8 @@ import shutil
 import sys
 
 import escalade
-from escalade.config import presets
 from escalade.config.files import read_config, write_config
 from escalade.storage.run_folder import ZOO, ZOO_PREFIX, RunFolder
-
-
-def name_of(env: str, kwargs: dict[str, object]) -> str:
-    """Return the name of a run's preset, or of its game."""
-    if env.startswith("ALE/"):
-        return env.removeprefix("ALE/")
-    tuned = {name: presets.read(name).options for name in presets.names() if "/" not in name}
-    found = [name for name, has in tuned.items() if (has["env"], has.get("env_kwargs", {})) == (env, kwargs)]
-    return found[0]
 
 
 def add(run: str) -> str:
@@ -35,7 +25,10 @@ def add(run: str) -> str:
     config, summary = read_config(source), source.read_summary()
     if not summary["solved"]:
         raise SystemExit(f"{run} did not solve its task")
-    name = name_of(config.env, config.env_kwargs)
+    # All games share a preset, so a game's policy is named after the game.
+    name = config.env.removeprefix("ALE/") if config.env.startswith("ALE/") else config.preset
+    if name is None:
+        raise SystemExit(f"{run} used no preset")
     place = RunFolder(ZOO / name)
     place.path.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source.policy, place.policy)
