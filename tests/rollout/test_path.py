@@ -1,8 +1,9 @@
 """Members' episodes that start from states of the center's episode."""
 
+import pathlib
 from dataclasses import replace
-from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.rollout.test_rollout import Feed
 
@@ -14,7 +15,7 @@ from escalade.envs.pixels.frames import Frames
 from escalade.perturbation import GaussianPopulation, NoiseTable
 from escalade.policies.networks import batched_network, build, to_vector
 from escalade.rollout.episodes import EpisodeJob
-from escalade.rollout.path import APART
+from escalade.rollout.path import APART, Path
 from escalade.rollout.rollouts import RolloutSetup
 from escalade.strategies.ars import ARS
 
@@ -23,6 +24,16 @@ pytest.importorskip("cv2")
 
 FRAMES = Frames(grayscale=True, resize=(6,), frame_skip=4, frame_stack=2, noop_max=9, sticky_actions=0.0)
 MEMBERS = 4
+
+
+class Numbered:
+    """A vector whose states are numbers."""
+
+    def keep(self, slot):
+        return slot
+
+    def go_on(self, slots, states):
+        return np.array(states)
 
 
 @pytest.fixture
@@ -74,6 +85,18 @@ def test_members_start_in_states_of_the_centers_episode(work, monkeypatch):
     assert all(any(state is one for one in kept) for state in begun)
 
 
+@pytest.mark.parametrize(
+    ("rewarded", "starts"), [([], 1), ([1], 2), ([1, 50], 3), ([80], 4), ([4 * APART + 10], 5)]
+)
+def test_members_start_up_to_40_steps_after_the_last_reward(rewarded, starts):
+    path, slots = Path(0, Numbered()), np.arange(10)
+    for step in range(4 * APART + 10):
+        path.keep(step, step, float(sum(at <= step for at in rewarded)))
+    path.end(float(len(rewarded)))
+    found = path.begin(np.ones(10, bool), slots, seeds=slots)
+    assert set(found.tolist()) == set(range(0, starts * APART, APART))
+
+
 def test_grown_generation_starts_along_the_same_episode(work):
     whole = run(work, job(along=True), range(MEMBERS))
     more = replace(job(along=True), first_member=2, evaluations=0)
@@ -83,7 +106,7 @@ def test_grown_generation_starts_along_the_same_episode(work):
 
 @pytest.mark.parametrize("options", [{"env": "CartPole-v1"}, {"env": "ALE/Pong-v5", "early_end": 3}])
 def test_unsupported_environments_are_rejected_in_one_line(options):
-    with pytest.raises(InputError, match="`cutoff` along:5 starts episodes in states of another"):
+    with pytest.raises(InputError, match="only works with the backends `ale` and `mujoco`, without"):
         train(**options, cutoff="along:5", preset="none", generations=1, workers=0, run_dir=None)
 
 
@@ -121,6 +144,6 @@ def test_resumed_run_is_bit_identical_and_evaluates_on_a_different_backend(tmp_p
     whole = train("ALE/Breakout-v5", generations=2, workers=0, run_dir=tmp_path / "whole", **options)
     train("ALE/Breakout-v5", generations=1, workers=0, run_dir=tmp_path / "parts", **options)
     again = escalade.resume(tmp_path / "parts", generations=2, workers=2, verbose=False)
-    files = [Path(run.folder) / "policy.safetensors" for run in (whole, again)]
+    files = [pathlib.Path(run.folder) / "policy.safetensors" for run in (whole, again)]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert len(escalade.evaluate(whole, episodes=2, backend="gymnasium", workers=0).returns) == 2

@@ -1,8 +1,8 @@
 """The center's episode, in whose states members' episodes start (``cutoff along``).
 
 Over the generations, members see all parts of it, in few steps each. Every worker plays it itself, so that a
-member's episode does not depend on the worker; its result counts once. States after the last reward are left
-out, because members that start there would gain nothing.
+member's episode does not depend on the worker; its result counts once. States more than :data:`APART` steps
+after its last reward are left out, because the center gains nothing there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Path(ListFeed):
         self._vector = vector
         self._states: list[Any] = []
         self._paid = 0.0
-        self._kept = 1  # states up to the first one after the last reward
+        self._kept = 1  # states up to APART steps after the last reward
 
     def take(self, most: int, wait: bool) -> list[int]:
         return [self.item]
@@ -45,6 +45,11 @@ class Path(ListFeed):
             self._paid, self._kept = paid, step // APART + 2
         if step % APART == 0:
             self._states.append(self._vector.keep(slot))
+
+    def end(self, paid: float) -> None:
+        """End the episode; ``paid`` is the sum of its rewards."""
+        if paid != self._paid:  # the last step was rewarded
+            self._kept = len(self._states)
 
     def others(self, items: list[int], feed: Feed, wait: bool) -> list[int]:
         """Return ``items`` without this episode, whose result is handed in if it is among them.

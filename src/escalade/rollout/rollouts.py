@@ -1,7 +1,8 @@
 """One worker's share of a generation: many episodes in lockstep, with one batched forward pass per step.
 
 An episode's result is a function of its member's parameters, the normalizer, its seed and the environment
-alone. It does not depend on its slot, on the episodes beside it, or on the worker.
+alone, and of the center if it starts along the center's episode. It does not depend on its slot, on the
+episodes beside it, or on the worker.
 """
 
 from __future__ import annotations
@@ -145,6 +146,7 @@ class Rollouts:
             path.keep(int(self._length[0]), int(self._slot[0]), float(self._return[0]))
             self._step(path)
             feed.alive()
+        path.end(float(self._return[0]))
         self._path = path
 
     @property

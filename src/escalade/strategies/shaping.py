@@ -1,7 +1,7 @@
 """Fitness shaping: from the members' fitness to the utilities that weigh their perturbations.
 
-Every function takes fitness of shape (n,), larger is better, and returns float64 utilities of
-shape (n,). Members with equal fitness get equal utilities. A generation in which all fitness is equal
+The functions of :data:`SHAPINGS` take fitness of shape (n,), larger is better, and return float64 utilities
+of shape (n,). Members with equal fitness get equal utilities. A generation in which all fitness is equal
 never gets here: there is nothing to learn from it.
 """
 

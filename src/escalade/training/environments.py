@@ -59,8 +59,8 @@ def check_states(config: Config, environment: Environment) -> None:
     if not backend.keeps or config.early_end is not None or config.novelty is not None:
         raise InputError(
             f"`cutoff` {config.cutoff} starts episodes in states of another episode, which only works with "
-            "the games of ALE and MuJoCo's batch, without `wrappers`, `early_end` and `novelty`; "
-            "use a number of steps"
+            "the backends `ale` and `mujoco`, without `wrappers`, `early_end` and `novelty`; "
+            "set `cutoff` to a number of steps or `none`"
         )
 
 

@@ -139,3 +139,22 @@ def test_an_episode_continues_from_a_saved_state(case):
                 np.testing.assert_array_equal(found, known)
     assert rest[-1][2].tolist() == [True]  # at the limit of twelve steps, those before the state included
     games.close()
+
+
+@pytest.mark.parametrize("kwargs", [{"repeat_action_probability": 0.9}, {"frameskip": (2, 5)}])
+def test_an_episode_from_a_saved_state_does_not_depend_on_the_slots_past(kwargs):
+    games = vectorize(resolve("ALE/Boxing-v5", {"obs_type": "ram", **kwargs}, "ale", 99), 3)
+    every = np.arange(3)
+    games.reset(every[:1], np.array([5]))
+    for action in range(8):
+        games.step(every[:1], np.array([action]))
+        state = games.keep(0)
+        for slot, past in ((1, 3), (2, 4)):
+            games.go_on(every[[slot]], [state])
+            for _ in range(past):
+                games.step(every[[slot]], np.array([past]))
+        np.testing.assert_array_equal(*games.go_on(every[1:], [state, state]))
+        for following in (6, 1, 9, 4, 2):
+            seen, *_ = games.step(every[1:], np.array([following, following]))
+            np.testing.assert_array_equal(*seen)
+    games.close()

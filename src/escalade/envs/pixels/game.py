@@ -82,13 +82,16 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._frames[-1] = self._view.image()
         return self._observation(), total, terminated, truncated, self._info()
 
-    def keep(self) -> tuple[Any, NDArray[np.uint8]]:
-        """Return the state of the episode: the emulator with its generator, and the stacked frames."""
-        return self._ale.cloneState(include_rng=True), self._frames.copy()
+    def keep(self) -> tuple[Any, Any, NDArray[np.uint8]]:
+        """Return the state of the episode: emulator and environment with their generators, stacked frames."""
+        drawn = self._atari.np_random.bit_generator.state
+        return self._ale.cloneState(include_rng=True), drawn, self._frames.copy()
 
-    def go_on(self, state: tuple[Any, NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    def go_on(self, state: tuple[Any, Any, NDArray[np.uint8]]) -> NDArray[np.uint8]:
         """Restore a state of :meth:`keep`, from this game or an equal one, and return its observation."""
-        emulator, self._frames[:] = state
+        emulator, self._atari.np_random.bit_generator.state, self._frames[:] = state
+        if self._loaded is None:  # the emulator's state lacks its last action, which may stick: clear it
+            self._ale.reset_game()
         self._ale.restoreState(emulator)
         self._env_info: dict[str, Any] = {}
         return self._observation()
