@@ -37,6 +37,8 @@ from peers.machine import processor
 HERE = Path(__file__).parent
 ROWS = HERE / "results" / "atari.jsonl"
 CURVES = HERE / "results" / "atari"
+SECONDS = 3600.0
+"""Processor time of a run."""
 EPISODES = 100
 SEEDS = (1, 2)
 PAPER = {
@@ -73,11 +75,11 @@ def processor_seconds(process: int) -> float:
     return sum(map(int, numbers)) / os.sysconf("SC_CLK_TCK")
 
 
-def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) -> None:
-    """Train until ``seconds`` of processor time are used, those of earlier attempts included."""
+def train(game: str, seed: int, folder: Path, core: int | None) -> None:
+    """Train for :data:`SECONDS` of processor time, those of earlier attempts included."""
     used = folder.with_suffix(".seconds")
     before = float(used.read_text()) if used.exists() else 0.0
-    if before >= seconds:
+    if before >= SECONDS:
         return
     own = [f"ALE/{game}-v5", "--workers", "0", "--seed", str(seed), "--run-dir", str(folder)]
     command = ["resume", str(folder)] if folder.exists() else ["train", *own]
@@ -90,24 +92,24 @@ def train(game: str, seed: int, folder: Path, seconds: float, core: int | None) 
         while process.poll() is None:
             spent = processor_seconds(process.pid)
             used.write_text(str(before + spent))
-            if before + spent >= seconds:
+            if before + spent >= SECONDS:
                 process.send_signal(signal.SIGINT)
                 process.wait()
             time.sleep(0.5)
-    if before + spent < seconds:
+    if before + spent < SECONDS:
         raise SystemExit(f"{folder} ended after {before + spent:.0f} s of the processor: see {log.name}")
 
 
-def run(game: str, seed: int, folder: Path, seconds: float, core: int | None, missing: list[str]) -> None:
+def run(game: str, seed: int, folder: Path, core: int | None, missing: list[str]) -> None:
     """One run of the table, and the rows of its missing checkpoints."""
-    train(game, seed, folder, seconds, core)
+    train(game, seed, folder, core)
     CURVES.mkdir(parents=True, exist_ok=True)
     (CURVES / f"{game}-{seed}.csv").write_text((folder / "progress.csv").read_text())
     for checkpoint in missing:
-        evaluate(game, seed, folder, seconds, checkpoint)
+        evaluate(game, seed, folder, checkpoint)
 
 
-def evaluate(game: str, seed: int, folder: Path, seconds: float, checkpoint: str) -> None:
+def evaluate(game: str, seed: int, folder: Path, checkpoint: str) -> None:
     """One row: fresh episodes of a run's checkpoint."""
     summary = json.loads((folder / "summary.json").read_text())
     found = escalade.evaluate(folder, episodes=EPISODES, workers=0, checkpoint=checkpoint)
@@ -116,7 +118,7 @@ def evaluate(game: str, seed: int, folder: Path, seconds: float, checkpoint: str
             "by": CHECKPOINTS[checkpoint],
             "game": game,
             "seed": seed,
-            "minutes": seconds / 60,
+            "minutes": SECONDS / 60,
             "env_steps": summary["env_steps"] + summary["eval_steps"],
             "mean": found.mean,
             "std": found.std,
@@ -128,7 +130,7 @@ def evaluate(game: str, seed: int, folder: Path, seconds: float, checkpoint: str
 
 
 def chance(game: str) -> None:
-    """The returns of random actions, in the same episodes as a policy's."""
+    """The returns of random actions, in episodes of the same kind as a policy's."""
     frames = Frames(frame_skip=4, noop_max=30, sticky_actions=0.0)
     env = resolve(f"ALE/{game}-v5", {"obs_type": "ram"}, max_episode_steps=4500, frames=frames).make()
     returns, draw = [], np.random.default_rng(0)
@@ -201,7 +203,6 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "chance"))
     parser.add_argument("--games", nargs="*", default=list(PAPER), choices=list(PAPER))
     parser.add_argument("--seeds", nargs="*", type=int, default=SEEDS)
-    parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--core", type=int, help="the core that runs stay on (default: any)")
     parser.add_argument("--runs", type=Path, default=Path("runs") / "atari")
     asked = parser.parse_args()
@@ -215,7 +216,7 @@ def main() -> None:
             missing = [check for check, by in CHECKPOINTS.items() if (by, game, seed) not in done]
             if missing:
                 folder = asked.runs / f"{game}-{seed}"
-                run(game, seed, folder, asked.minutes * 60, asked.core, missing)
+                run(game, seed, folder, asked.core, missing)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     PEERS/bin/python benchmarks/peers/ppo_atari.py Pong --seed 1 >> benchmarks/results/atari.jsonl
 
 The settings are rl-baselines3-zoo's for Atari (hyperparams/ppo.yml): schedules end after 10 million steps.
-Evaluated with drawn actions, as in the zoo; otherwise as benchmarks/atari.py evaluates Escalade.
+Evaluated as in the zoo, with drawn actions and with FIRE after a reset; otherwise as benchmarks/atari.py
+evaluates Escalade.
 """
 
 from __future__ import annotations
