@@ -24,6 +24,7 @@ pytest.importorskip("cv2")
 
 FRAMES = Frames(grayscale=True, resize=(6,), frame_skip=4, frame_stack=2, noop_max=9, sticky_actions=0.0)
 MEMBERS = 4
+END = 4 * APART + 10
 
 
 class Numbered:
@@ -86,11 +87,11 @@ def test_members_start_in_states_of_the_centers_episode(work, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("rewarded", "starts"), [([], 1), ([1], 2), ([1, 50], 3), ([80], 4), ([4 * APART + 10], 5)]
+    ("rewarded", "starts"), [([], 1), ([1], 2), ([1, 50], 3), ([80], 4), ([END], 5), ([1, END], 2)]
 )
-def test_members_start_up_to_40_steps_after_the_last_reward(rewarded, starts):
+def test_members_start_up_to_40_steps_after_the_last_reward_before_the_end(rewarded, starts):
     path, slots = Path(0, Numbered()), np.arange(10)
-    for step in range(4 * APART + 10):
+    for step in range(END):
         path.keep(step, step, float(sum(at <= step for at in rewarded)))
     path.end(float(len(rewarded)))
     found = path.begin(np.ones(10, bool), slots, seeds=slots)

@@ -47,8 +47,12 @@ class Path(ListFeed):
             self._states.append(self._vector.keep(slot))
 
     def end(self, paid: float) -> None:
-        """End the episode; ``paid`` is the sum of its rewards."""
-        if paid != self._paid:  # the last step was rewarded
+        """End the episode; ``paid`` is the sum of its rewards.
+
+        A reward in the last step counts only if there is no other. Pong ends with a point: a member that starts
+        just before it and loses it at once is spared further points (benchmarks/atari.md, "Starts near the end").
+        """
+        if self._kept == 1 and paid:
             self._kept = len(self._states)
 
     def others(self, items: list[int], feed: Feed, wait: bool) -> list[int]:
