@@ -49,9 +49,8 @@ class Path(ListFeed):
     def end(self, paid: float) -> None:
         """End the episode; ``paid`` is the sum of its rewards.
 
-        A reward in the last step counts only if there is no other. Pong ends with a point: a member that
-        starts just before it, and loses it at once, is spared further points
-        (benchmarks/atari.md, "The last rally").
+        A reward in the last step counts only if there is no other. If it always counts, Pong, which ends with
+        a point, learns later, at least with two seeds (benchmarks/atari.md, "The last rally").
         """
         if self._kept == 1 and paid:
             self._kept = len(self._states)
