@@ -1,8 +1,7 @@
 """One worker's share of a generation: many episodes in lockstep, with one batched forward pass per step.
 
-An episode's result is a function of its member's parameters, the normalizer, its seed and the environment
-alone, and of the center if it starts along the center's episode. It does not depend on its slot, on the
-episodes beside it, or on the worker.
+An episode's result is a function of its member's parameters, the normalizer, its seed, the environment, and
+the center if it starts along its episode; not of its slot, the episodes beside it, or the worker.
 """
 
 from __future__ import annotations
@@ -302,8 +301,7 @@ class Rollouts:
 
     def _finite(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return a mask of the rows whose observation is finite, shape (n,)."""
-        last = self._observations[rows].reshape(len(rows), -1)
-        return np.asarray(np.isfinite(last).all(axis=1))
+        return np.asarray(np.isfinite(self._observations[rows].reshape(len(rows), -1)).all(axis=1))
 
     def _records(self, rows: NDArray[np.intp], kind: np.dtype[np.void]) -> NDArray[np.void]:
         """Return the records of ended episodes, shape (n,), with moments if ``kind`` has the field."""
