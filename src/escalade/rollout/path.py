@@ -49,7 +49,7 @@ class Path(ListFeed):
     def end(self, paid: float) -> None:
         """End the episode; ``paid`` is the sum of its rewards.
 
-        A reward in the last step counts only if there is no other. If it always counts, Pong, which ends with
+        A reward in the last step counts only if it is the only one. If it always does, Pong, which ends with
         a point, learns later, at least with two seeds (benchmarks/atari.md, "The last rally").
         """
         if self._kept == 1 and paid:

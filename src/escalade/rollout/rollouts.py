@@ -1,7 +1,7 @@
 """One worker's share of a generation: many episodes in lockstep, with one batched forward pass per step.
 
 An episode's result is a function of its member's parameters, the normalizer, its seed, the environment, and
-the center if it starts along its episode; not of its slot, the episodes beside it, or the worker.
+the center if it starts along the center's episode; not of its slot, the episodes beside it, or the worker.
 """
 
 from __future__ import annotations
