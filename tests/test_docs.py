@@ -56,7 +56,10 @@ def test_guide_runs(page, tmp_path):
     runs(code(page), tmp_path)
 
 
-@pytest.mark.parametrize("pages", [SHORT, [README]], ids=["guides", "readme"])
+@pytest.mark.parametrize(
+    "pages",
+    [pytest.param(SHORT, marks=pytest.mark.slow("docs"), id="guides"), pytest.param([README], id="readme")],
+)
 def test_short_guides_run(pages, tmp_path):
     """Run them in one process, because importing torch takes longer than any of them."""
     texts = [f"exec(compile({code(page)!r}, {page!r}, 'exec'), globals())" for page in pages]

@@ -76,6 +76,7 @@ def test_map_elites_fills_the_same_archive_as_a_plain_loop():
     assert_same(ours, plain)
 
 
+@pytest.mark.slow("src/escalade/qd.py", "src/escalade/engines", "src/escalade/rollout")
 def test_workers_do_not_change_the_result():
     with qd.evaluator("CartPole-v1", **OPTIONS) as evaluate:
         alone = map_elites(evaluate.start, evaluate, 3)

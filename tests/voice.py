@@ -12,6 +12,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -39,6 +40,12 @@ SENTENCES = re.compile(r"(?<!et al)[.!?] (?=[A-Z`])")
 EXCEPTIONS = {("examples/language_model.py", "speech")}  # its model answers questions
 
 
+@lru_cache(maxsize=1)  # parsing takes most of the time
+def nodes(path: Path) -> list[ast.AST]:
+    """Return the nodes of a Python file."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Return the lines of prose in a file, with their numbers: text, docstrings, other strings, comments."""
     text = path.read_text()
@@ -49,7 +56,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             if not fenced and not line.startswith("    "):
                 yield number, line
         return
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
             yield from enumerate(node.value.splitlines(), node.lineno)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -59,7 +66,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def docstrings(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Return the lines of each docstring in a Python file, with the number of the first."""
-    for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+    for node in nodes(path) if path.suffix == ".py" else ():
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 yield node.lineno, text.strip().splitlines()

@@ -82,6 +82,7 @@ def test_environments_of_a_worker_render_without_a_display(monkeypatch):
     assert variables["PYGAME_HIDE_SUPPORT_PROMPT"] == "1"
 
 
+@pytest.mark.slow("src/escalade/envs", "src/escalade/media")
 def test_envpool_renders_if_mujoco_was_imported_first(tmp_path):
     for name in ("mujoco", "envpool", "OpenGL"):
         pytest.importorskip(name)

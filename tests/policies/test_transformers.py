@@ -15,7 +15,11 @@ from escalade.policies.population.members import Members
 
 transformers = Later("transformers")
 # torch and transformers raise many warnings.
-pytestmark = [needs("transformers"), pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    needs("transformers"),
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.slow("src/escalade/policies", "src/escalade/perturbation"),
+]
 
 COUNT = 3
 SMALL = {"vocab_size": 20, "hidden_size": 32, "num_hidden_layers": 2, "bos_token_id": 0, "eos_token_id": 0}

@@ -39,6 +39,7 @@ def test_an_own_process_imports_the_family_that_is_needed(env_id):
     assert all_ids > 1000  # an unknown id imports the other families
 
 
+@pytest.mark.slow("src/escalade/envs")
 def test_a_library_users_process_imports_all():
     ids, _, spec, all_ids = imported("CartPole-v1", "library")
     assert ids == all_ids

@@ -106,6 +106,7 @@ def test_a_report_of_a_sweep_shows_its_best_trial_and_its_pictures(swept, tmp_pa
     assert "no trial of this sweep is complete" in capsys.readouterr().err
 
 
+@pytest.mark.slow("src/escalade/wings/many_runs")
 def test_a_killed_sweep_resumes_with_the_same_trials(swept, tmp_path):
     place, _ = swept
     shutil.copy(place / "poles.toml", tmp_path)

@@ -47,6 +47,7 @@ def image(*shape):
     return gymnasium.spaces.Box(0, 255, shape, np.uint8)
 
 
+@pytest.mark.slow("src/escalade/wings/publish", "src/escalade/policies")
 def test_onnx_matches_the_policy(tmp_path):
     policy = made("conv-lstm", image(1, 12, 12), "two")
     done = export_policy(policy, "onnx", tmp_path / "p.onnx")
