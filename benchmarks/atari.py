@@ -169,11 +169,11 @@ def curves() -> str:
     for game, seed in product(PAPER, SEEDS):
         found = [kept[by, game, seed] for by in CHECKPOINTS.values() if (by, game, seed) in kept]
         if len(found) == len(CHECKPOINTS):
-            steps = f"{found[0]['env_steps'] / 1e6:.1f}"
             ppo = kept.get(("ppo", game, seed))
-            spreads = [*map(spread, found), spread(ppo) if ppo else "-"]
-            cells.append([game, str(seed), *spreads, steps, *millions(game, seed)])
-    header = ["game", "seed", "latest", "best", "PPO", "million steps"]
+            of_ppo = [spread(ppo), in_millions(ppo)] if ppo else ["-", "-"]
+            parts = [*map(spread, found), in_millions(found[0]), *of_ppo, *millions(game, seed)]
+            cells.append([game, str(seed), *parts])
+    header = ["game", "seed", "latest", "best", "million steps", "PPO", "million steps"]
     longest = max(map(len, cells))
     header += [f"to {n}" for n in range(1, longest - len(header) + 1)]
     return presets.markdown(header, [row + [""] * (longest - len(row)) for row in cells])
@@ -182,6 +182,11 @@ def curves() -> str:
 def spread(row: Row) -> str:
     """Return the mean, standard deviation and range of a row's episodes."""
     return f"{row['mean']:,.1f} ± {row['std']:,.1f} ({row['min']:,.0f} to {row['max']:,.0f})"
+
+
+def in_millions(row: Row) -> str:
+    """Return a row's environment steps in millions."""
+    return f"{row['env_steps'] / 1e6:.1f}"
 
 
 def millions(game: str, seed: int) -> list[str]:
