@@ -1,9 +1,7 @@
 """All prose follows the rules of tests/voice.py, and each of its rules finds a line that breaks it."""
 
-import ast
-
 import pytest
-from tests.voice import PLACES, ROOT, files, findings
+from tests.voice import PLACES, ROOT, files, findings, nodes
 
 BROKEN = [
     ("README.md", "It stops where there is no target.", "where"),
@@ -58,6 +56,6 @@ def test_a_plain_line_is_not_found(name, text, tmp_path):
 
 def test_names_in_the_source_are_not_speech():
     for path in files(["src"]):
-        nodes = list(ast.walk(ast.parse(path.read_text()))) if path.suffix == ".py" else []
-        names = {getattr(node, field, None) for node in nodes for field in ("id", "attr", "arg", "name")}
+        program = nodes(path.read_text()) if path.suffix == ".py" else []
+        names = {getattr(node, field, None) for node in program for field in ("id", "attr", "arg", "name")}
         assert not names & {"say", "say_once", "given"}, path

@@ -12,7 +12,6 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -40,23 +39,23 @@ SENTENCES = re.compile(r"(?<!et al)[.!?] (?=[A-Z`])")
 EXCEPTIONS = {("examples/language_model.py", "speech")}  # its model answers questions
 
 
-@lru_cache(maxsize=1)  # parsing takes most of the time
-def nodes(path: Path) -> list[ast.AST]:
-    """Return the nodes of a Python file."""
-    return list(ast.walk(ast.parse(path.read_text())))
+def nodes(text: str) -> list[ast.AST]:
+    """Return the nodes of a Python program."""
+    return list(ast.walk(ast.parse(text)))
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Return the lines of prose in a file, with their numbers: text, docstrings, other strings, comments."""
-    text = path.read_text()
-    if path.suffix == ".md":
-        fenced = False
-        for number, line in enumerate(text.splitlines(), 1):
-            fenced ^= line.lstrip().startswith("```")
-            if not fenced and not line.startswith("    "):
-                yield number, line
-        return
-    for node in nodes(path):
+def of_markdown(text: str) -> Iterator[tuple[int, str]]:
+    """Return the lines outside of code, with their numbers."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= line.lstrip().startswith("```")
+        if not fenced and not line.startswith("    "):
+            yield number, line
+
+
+def of_python(text: str, program: list[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Return the lines of docstrings, other strings and comments, with their numbers."""
+    for node in program:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
             yield from enumerate(node.value.splitlines(), node.lineno)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -64,9 +63,9 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def docstrings(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Return the lines of each docstring in a Python file, with the number of the first."""
-    for node in nodes(path) if path.suffix == ".py" else ():
+def docstrings(program: list[ast.AST]) -> Iterator[tuple[int, list[str]]]:
+    """Return the lines of each docstring, with the number of the first."""
+    for node in program:
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 yield node.lineno, text.strip().splitlines()
@@ -74,12 +73,14 @@ def docstrings(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def findings(path: Path, name: str = "") -> Iterator[tuple[int, str, str]]:
     """Return the lines that break a rule: number, rule and text. ``name`` is the path in the repository."""
-    for number, line in lines(path):
+    text = path.read_text()
+    program = nodes(text) if path.suffix == ".py" else []
+    for number, line in of_python(text, program) if path.suffix == ".py" else of_markdown(text):
         prose = re.sub(r"`[^`]*`", "``", line.strip().lstrip("#- ").strip())
         for rule, pattern in RULES.items():
             if pattern.search(prose) and (name, rule) not in EXCEPTIONS:
                 yield number, rule, line.strip()
-    for number, (first, *rest) in docstrings(path):
+    for number, (first, *rest) in docstrings(program):
         if CLAUSE.match(first):
             yield number, "clause as a noun", first
         if not re.search(r"[.?](``)?$", first) or (rest and (rest[0].strip() or SENTENCES.search(first))):

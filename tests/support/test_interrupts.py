@@ -112,7 +112,7 @@ def test_a_process_is_interrupted_if_its_leader_dies():
 @pytest.mark.filterwarnings("ignore:.*use of fork")  # a warning of later Pythons in processes with threads
 def test_a_forked_child_has_the_original_signal_handlers(number, allowed):
     with Interrupts(), Interrupts() as interrupts, interrupts.allowed() if allowed else nullcontext():
-        for _ in range(5):  # the signal may arrive before the child runs any code of its own
+        for _ in range(20):  # the signal may arrive before the child runs any code of its own
             child = multiprocessing.get_context("fork").Process(target=signal.pause)
             child.start()
             os.kill(child.pid, number)
