@@ -7,7 +7,7 @@ RUN := runs/first
 # Four processes share two cores: threads of PyTorch that wait for work sleep instead of spinning.
 PYTEST := OMP_WAIT_POLICY=passive $(BIN)/pytest -n 4
 
-.PHONY: train test test-touched test-all static lint types tests tests-touched tests-all docs setup format clean
+.PHONY: train test test-touched test-all lint types tests tests-touched tests-all docs setup format clean
 
 train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	rm -rf $(RUN)
@@ -17,14 +17,15 @@ train: $(VENV)/ready  ## train CartPole-v1 until it is solved, then film it
 	@echo "Look at $(RUN)/curve.png and $(RUN)/video.mp4"
 	@echo "Now run 'source $(BIN)/activate', and then 'escalade --help'; or call $(BIN)/escalade"
 
-test: static tests  ## what a change is checked by
+# Types and documentation use one core each, side by side. The tests start after lint, next to what is left of the types.
+test: $(VENV)/ready  ## what a change is checked by
+	@$(MAKE) --no-print-directory -j2 types docs lint tests
 
-test-touched: static tests-touched  ## with the slow tests of the files that git says were touched
+test-touched: $(VENV)/ready  ## with the slow tests of the files that git says were touched
+	@$(MAKE) --no-print-directory -j2 types docs lint tests-touched
 
-test-all: static tests-all  ## all that continuous integration runs
-
-static: $(VENV)/ready  ## all that runs no test: types and documentation side by side, then lint
-	@$(MAKE) --no-print-directory -j2 types docs lint
+test-all: $(VENV)/ready  ## all that continuous integration runs
+	@$(MAKE) --no-print-directory -j2 types docs lint tests-all
 
 lint: $(VENV)/ready  ## format, lint, and the direction of imports
 	$(BIN)/ruff format --check .

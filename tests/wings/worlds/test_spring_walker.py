@@ -92,6 +92,7 @@ def test_a_picture_shows_body_and_ground():
     assert (image[60:150].float().std(-1) > 50).any()  # red muscles
 
 
+@pytest.mark.slow("src/escalade/wings/worlds", "src/escalade/engines")
 def test_it_learns_to_move_and_can_be_filmed(tmp_path):
     run = escalade.train(
         "escalade.worlds:SpringWalker",
